@@ -1,0 +1,1 @@
+"""The `mla` command: parse, call a recipe, say where the result is."""

@@ -1,0 +1,23 @@
+"""The only place that spells the names of files and folders that a profile is made of."""
+
+from pathlib import Path
+
+PROFILES = Path("out") / "profiles"
+PROFILE = "profile.json"
+STAGES = "stages"
+CONTRACT_MD = "contract.md"
+CONTRACT_JSON = "contract.json"
+REPORT_MD = "report.md"
+PARAMS = "params.json"
+INLINE_STAGES = 10
+"""Stages that stand in profile.json itself; the rest are files of their own in `stages/`."""
+
+
+def stage_file(position: int) -> str:
+    """`stages/011.json` for the stage at `position`, counted from 0."""
+    return f"{STAGES}/{position + 1:03d}.json"
+
+
+def profile_folder(root: Path, mode: str, kernel: str, params: str, timestamp: str) -> Path:
+    """`<root>/<mode>/<kernel>/<params>/<timestamp>`, the spec's place for a profile."""
+    return root / mode / kernel / params / timestamp

@@ -1,0 +1,77 @@
+"""What the analysis concludes: types only, made by `analyse`, shown by `render`.
+
+All percentages are 0..100; durations are in nanoseconds as in the record.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from mla_var3.core.record import HotLine
+
+BoundClass = Literal["Memory", "Compute", "Latency", "Balanced", "Unknown"]
+Confidence = Literal["high", "medium", "low", "none"]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One fact that speaks for, or against, a cause, with the metric keys it rests on."""
+
+    text: str
+    metrics: tuple[str, ...] = ()
+
+
+class Opportunity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change worth trying. `gain_pct` is an upper bound on the time saved, percent."""
+
+    name: str
+    gain_pct: float
+    trigger_metric: str
+    trigger_value: str
+    """With its unit: `48.8 %`."""
+    how: str = ""
+    bound: str = ""
+    """What caps the estimate: `roofline gap at 1.78 GHz`."""
+    origin: Literal["analysis", "ncu rule"] = "analysis"
+
+    @property
+    def trigger(self) -> str:
+        return f"{self.trigger_metric}={self.trigger_value}"
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Verdict on one stage."""
+
+    stage: str
+    seed_class: BoundClass
+    """The class by the spec's two-line table; shown as evidence where it differs."""
+    bound: BoundClass
+    cause: str
+    """Machine word: `dram`, `bank_conflict`, …; conf/diagnosis.json lists them."""
+    limiter: str
+    """The unit or cause in words, with its figure; the verdict line shows it."""
+    root_cause: str
+    """At most two sentences."""
+    confidence: Confidence
+    duration_ns: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    counter_evidence: tuple[Evidence, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    """Each reads `not decidable: missing X` or names what this report cannot tell."""
+    notes: tuple[str, ...] = ()
+    """Doubts: short launch, clocks, values over 100 %."""
+    opportunities: tuple[Opportunity, ...] = ()
+    where: HotLine | None = None
+    key_issue: str = ""
+    """The contract's cell, short."""
+
+
+class ProfileDiagnosis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Verdict on the whole: the class that most of the time goes to."""
+
+    stages: tuple[Diagnosis, ...]
+    bound: BoundClass
+    root_cause: str
+    confidence: Confidence
+    opportunities: tuple[Opportunity, ...] = ()
+    total_ns: float | None = None
+    notes: tuple[str, ...] = ()

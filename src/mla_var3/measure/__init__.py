@@ -1,0 +1,1 @@
+"""Turn the world (reports, exports, later the GPU) into a record."""

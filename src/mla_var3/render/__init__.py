@@ -1,0 +1,1 @@
+"""Pure presentation: values in, text out. Imports core and conf only."""

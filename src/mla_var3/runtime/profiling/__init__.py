@@ -1,0 +1,1 @@
+"""One recipe a mode: measure or read, save, analyse, render."""
