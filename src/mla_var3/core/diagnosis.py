@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from mla_var3.core.device import Dtype
 from mla_var3.core.record import HotLine
 
 BoundClass = Literal["Memory", "Compute", "Latency", "Balanced", "Unknown"]
@@ -38,6 +39,48 @@ class Opportunity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return f"{self.trigger_metric}={self.trigger_value}"
 
 
+class MetricRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of the spec's Metric Interpretation table, judged for a stage."""
+
+    metric: str
+    key: str
+    shown: str
+    """The value with its unit, or `n/a`."""
+    line: str
+    """The spec's healthy test: `>60%`."""
+    healthy: bool | None = None
+    """By the spec's line alone; None where there is no value."""
+    reason: str = ""
+    """Why the value is `n/a`."""
+    issue: str = ""
+    hint: str = ""
+    guard: str = ""
+    """Why the alarm (or the all-clear) does not hold here; empty where it does."""
+    measured_from: str = ""
+
+
+class Roofline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Device roofline of a stage from its counters: TFLOP/s, GB/s, FLOP/byte; None is unknown."""
+
+    dtype: Dtype | None = None
+    flops: float | None = None
+    dram_bytes: float | None = None
+    intensity: float | None = None
+    achieved_tflops: float | None = None
+    achieved_gbps: float | None = None
+    peak_tflops: float | None = None
+    peak_tflops_at_clock: float | None = None
+    peak_gbps: float | None = None
+    ridge: float | None = None
+    ridge_at_clock: float | None = None
+    attainable_tflops: float | None = None
+    attainable_tflops_at_clock: float | None = None
+    clock_mhz: float | None = None
+    missing: dict[str, str] = {}
+    """Name of a field that is None to the reason."""
+    notes: tuple[str, ...] = ()
+
+
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Verdict on one stage."""
 
@@ -63,6 +106,9 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     where: HotLine | None = None
     key_issue: str = ""
     """The contract's cell, short."""
+    rows: tuple[MetricRow, ...] = ()
+    """The spec's Metric Interpretation table for this stage."""
+    roofline: Roofline | None = None
 
 
 class ProfileDiagnosis(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
