@@ -1,0 +1,76 @@
+"""Text within 100 columns: shortening names, aligned labels, wrapping at words."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+WIDTH = 100
+ELLIPSIS = "…"
+
+
+def plain(text: str) -> str:
+    """Text on one line, without control characters: what a report may hold is not trusted."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def shorten(text: str, width: int) -> str:
+    """Text cut to `width` columns at its end, with an ellipsis where something was cut."""
+    text = plain(text)
+    return text if len(text) <= width else text[: width - 1].rstrip() + ELLIPSIS
+
+
+def shorten_name(name: str, width: int) -> str:
+    """A kernel's name cut to `width`; the `#2` that tells launches apart is kept."""
+    name = plain(name)
+    if len(name) <= width:
+        return name
+    stem, hash_, number = name.rpartition("#")
+    ending = f"#{number}" if hash_ and stem and number.isdigit() else ""
+    stem = name.removesuffix(ending)
+    return stem[: width - 1 - len(ending)] + ELLIPSIS + ending
+
+
+def unique_names(names: Sequence[str], width: int) -> list[str]:
+    """Names cut to `width`, with `~2`, `~3` at the end of those that would read alike."""
+    seen: dict[str, int] = {}
+    result = []
+    for name in names:
+        short = shorten_name(name, width)
+        seen[short] = seen.get(short, 0) + 1
+        while seen[short] > 1:
+            ending = f"~{seen[short]}"
+            candidate = shorten_name(name, width - len(ending)) + ending
+            if candidate not in seen:
+                seen[candidate] = 1
+                short = candidate
+                break
+            seen[short] += 1
+        result.append(short)
+    return result
+
+
+def paragraph(label: str, text: str, lines: int | None = None, column: int = 16) -> list[str]:
+    """`     label     text…`, wrapped under the text's own column, at most `lines` lines."""
+    head = f"     {label}".ljust(column)
+    if len(head) > column - 1:
+        head = f"     {label} "
+    return textwrap.wrap(
+        plain(text),
+        WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * column,
+        max_lines=lines,
+        placeholder=f" {ELLIPSIS}",
+        break_on_hyphens=False,
+    )
+
+
+def flow(parts: Iterable[str], separator: str = " · ", indent: str = "") -> list[str]:
+    """Parts joined with the separator; a new line begins where a part would not fit."""
+    lines: list[str] = []
+    for part in parts:
+        candidate = f"{lines[-1]}{separator}{part}" if lines else part
+        if lines and len(candidate) <= WIDTH:
+            lines[-1] = candidate
+        else:
+            lines.append(shorten((indent if lines else "") + part, WIDTH) if lines else part)
+    return [line if len(line) <= WIDTH else shorten(line, WIDTH) for line in lines]

@@ -1,0 +1,89 @@
+"""`report.md`: the diagnosis as Markdown, with the figures it rests on and where they come from."""
+
+from mla_var3.core import units
+from mla_var3.core.device import Device
+from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
+from mla_var3.core.record import Metric, Profile, Stage
+from mla_var3.render.kernel_block import (
+    CLASS_WORDS,
+    KEY_FIGURES,
+    missing_texts,
+    opportunity_text,
+    where_text,
+)
+from mla_var3.render.layout import plain
+from mla_var3.render.screen import header
+
+
+def render_report(
+    profile: Profile, diagnosis: ProfileDiagnosis, title: str, device: Device | None = None
+) -> str:
+    """The whole report: what was read, a table of all kernels, then one section a kernel."""
+    verdicts = {verdict.stage: verdict for verdict in diagnosis.stages}
+    pairs = [(stage, verdicts[stage.name]) for stage in profile.stages]
+    lines = [f"# {_md(title)}", "", _md(" · ".join(header(profile, title)[0:]).strip()), ""]
+    lines += [
+        f"**{CLASS_WORDS[diagnosis.bound]}** (most of the time): "
+        f"{_md(diagnosis.root_cause)} Confidence {diagnosis.confidence}.",
+        "",
+    ]
+    lines += ["| # | Kernel | Duration | Class | Limiter |", "|---|---|---|---|---|"]
+    for position, (stage, verdict) in enumerate(pairs, start=1):
+        time = units.duration(stage.value("duration"))
+        cells = (str(position), stage.name, time, CLASS_WORDS[verdict.bound], verdict.limiter)
+        lines.append(f"| {' | '.join(map(_md, cells))} |")
+    for position, (stage, verdict) in enumerate(pairs, start=1):
+        lines += ["", *_section(position, stage, verdict)]
+    notes = [profile.failure, *profile.warnings, *diagnosis.notes]
+    if profile.environment.device and device is None:
+        notes.append(f"{profile.environment.device} is not in the device table: no peaks.")
+    notes += [f"{key}: {why}" for key, why in profile.missing.items()]
+    notes = [note for note in notes if note]
+    if notes:
+        lines += ["", "## Notes", "", *(f"- {_md(note)}" for note in dict.fromkeys(notes))]
+    return "\n".join(lines) + "\n"
+
+
+def _section(position: int, stage: Stage, verdict: Diagnosis) -> list[str]:
+    lines = [f"## {position}. {_md(stage.name)}", "", f"`{plain(stage.kernel)}`", ""]
+    lines += [
+        f"**{CLASS_WORDS[verdict.bound]}**: {_md(verdict.limiter)}. {_md(verdict.root_cause)}",
+        "",
+    ]
+    groups = (
+        ("evidence", [item.text for item in verdict.evidence]),
+        ("not it", [item.text for item in verdict.counter_evidence]),
+        ("where", [where_text(verdict.where)] if verdict.where else []),
+        ("try", [opportunity_text(item) for item in verdict.opportunities]),
+        ("unknown", list(verdict.not_checked)),
+        ("n/a", missing_texts(stage)),
+        ("doubt", [*verdict.notes, *stage.warnings]),
+    )
+    lines += [f"- {label}: {_md(text)}" for label, texts in groups for text in texts]
+    lines += [f"- confidence: {verdict.confidence}; by TC % and DRAM % alone: {verdict.seed_class}"]
+    return [*lines, "", *_figures(stage)]
+
+
+def _figures(stage: Stage) -> list[str]:
+    """The four key figures with source and raw name."""
+    lines = ["| Figure | Value | Source | Read from |", "|---|---|---|---|"]
+    for key, label in KEY_FIGURES.items():
+        metric = stage.metrics.get(key)
+        if metric is None:
+            lines.append(f"| {label} | n/a | - | {_md(stage.missing.get(key, 'not recorded'))} |")
+        else:
+            lines.append(f"| {label} | {_value(metric)} | {metric.source} | `{metric.raw}` |")
+    return lines
+
+
+def _value(metric: Metric) -> str:
+    if metric.unit == "ns":
+        return units.duration(metric.value)
+    return f"{metric.value:.1f} {metric.unit}"
+
+
+def _md(text: str) -> str:
+    """Text that Markdown shows as it is, also inside a table."""
+    for mark in ("\\", "|", "*", "_", "`", "<", "["):
+        text = text.replace(mark, "\\" + mark)
+    return plain(text)

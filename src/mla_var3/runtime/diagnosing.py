@@ -1,0 +1,106 @@
+"""From a file of any kind to its record and diagnosis: the way that `diagnose` and `import` share."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from mla_var3.core import artifacts
+from mla_var3.core.device import Device, load_devices
+from mla_var3.core.diagnosis import ProfileDiagnosis
+from mla_var3.core.errors import BadArgument, KernelFailed, NotFound, UnreadableFile
+from mla_var3.core.record import Profile
+from mla_var3.core.record_file import load_profile
+
+Progress = Callable[[int, int], None]
+"""Called with the kernels read so far and their number."""
+
+_PACKINGS = (".xz", ".gz")
+_REPORTS = (".ncu-rep", ".csv", ".json")
+
+
+class Diagnosed(msgspec.Struct, frozen=True, kw_only=True):
+    """One file read and judged. `title` is its name, `stem` the name without endings."""
+
+    title: str
+    stem: str
+    stored: bool
+    """Whether the file is a profile that was stored before."""
+    profile: Profile
+    device: Device | None
+    diagnosis: ProfileDiagnosis
+
+
+def diagnose_file(path: Path, kernel: str | None = None, devices: Path | None = None) -> Diagnosed:
+    """Read a report, a CSV export or a stored profile, and judge each kernel.
+
+    Raises `NotFound`, `UnreadableFile`, `NoUsableData`, `BadArgument` or, for a stored profile of
+    a kernel that failed, `KernelFailed`.
+    """
+    if not path.exists():
+        raise NotFound(f"NOT_FOUND {path.name}: no such file; check the path")
+    table = load_devices(devices)
+    stored = _is_stored(path)
+    profile = _filtered(load_profile(path), kernel) if stored else _read(path, kernel)
+    if profile.status in ("KERNEL_FAILED", "CHECK_FAILED"):
+        raise KernelFailed(f"{profile.status} {profile.failure}")
+    name = profile.environment.device
+    device = table.find(name) if name else None
+    # Imported here: the analysis is not needed by the commands that only look at files.
+    from mla_var3.analyse.diagnose import diagnose
+
+    source = profile.source
+    return Diagnosed(
+        title=source.file if source else path.name,
+        stem=stem(source.file if source else path.name),
+        stored=stored,
+        profile=profile,
+        device=device,
+        diagnosis=diagnose(profile, device),
+    )
+
+
+def stem(name: str) -> str:
+    """`zoo_a` of `zoo_a.ncu-rep.xz`."""
+    for endings in (_PACKINGS, _REPORTS):
+        for ending in endings:
+            name = name.removesuffix(ending)
+    return name or "report"
+
+
+def _is_stored(path: Path) -> bool:
+    if not path.is_dir():
+        return path.suffix == ".json"
+    if (path / artifacts.PROFILE).is_file():
+        return True
+    raise UnreadableFile(
+        "WRONG_TYPE",
+        f"{path.name or path}: a directory without {artifacts.PROFILE}; give a .ncu-rep file",
+    )
+
+
+def _read(path: Path, kernel: str | None) -> Profile:
+    from mla_var3.measure.ncu_reader import read_report
+
+    return read_report(path, kernel=kernel)
+
+
+def _filtered(profile: Profile, kernel: str | None) -> Profile:
+    """The stages whose short or full name matches; all without a pattern."""
+    if kernel is None:
+        return profile
+    pattern = compiled(kernel)
+    kept = tuple(s for s in profile.stages if pattern.search(s.name) or pattern.search(s.kernel))
+    if not kept:
+        names = ", ".join(stage.name for stage in profile.stages[:8])
+        raise BadArgument(f"no kernel matches --kernel {kernel!r}; there are: {names}")
+    return msgspec.structs.replace(profile, stages=kept)
+
+
+def compiled(kernel: str) -> re.Pattern[str]:
+    """The pattern of `--kernel`; `BadArgument` where it is no regular expression."""
+    try:
+        return re.compile(kernel)
+    except re.error as error:
+        raise BadArgument(f"--kernel {kernel!r} is no regular expression: {error}") from None

@@ -1,0 +1,133 @@
+"""Stored profiles: a folder appears whole or not at all, and what is stored can be listed."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mla_var3.core import artifacts
+from mla_var3.core.errors import MachineCannot
+from mla_var3.core.record_file import FORMAT
+
+_PARTIAL = ".incomplete-"
+
+
+class StoredProfile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One folder of the store, as `mla list` shows it; `damage` says why it cannot be read."""
+
+    folder: str
+    """Relative to the root of the store, with `/`."""
+    mode: str = ""
+    kernel: str = ""
+    params: str = ""
+    time: str = ""
+    status: str = ""
+    bottleneck: str = ""
+    """The class of its contract; empty without one."""
+    damage: str = ""
+
+
+class _Head(msgspec.Struct):
+    """The few fields of profile.json that the list needs."""
+
+    format: str
+    mode: str
+    status: str
+    created: str = ""
+
+
+class _ContractHead(msgspec.Struct):
+    bottleneck: str
+
+
+def timestamp(now: datetime | None = None) -> str:
+    """`20261201-101502`, UTC."""
+    return (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
+
+
+@contextmanager
+def new_folder(wanted: Path) -> Iterator["PendingFolder"]:
+    """A folder to fill that is renamed to `wanted` (or `wanted-2`, …) when the block succeeds.
+
+    After a failure nothing is left. The final path is `PendingFolder.final`, set at the end.
+    """
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=wanted.parent))
+    except OSError as error:
+        raise MachineCannot(
+            f"cannot write below {wanted.parent.name}: {error.strerror}; choose another --out_dir"
+        ) from error
+    pending = PendingFolder(work)
+    try:
+        yield pending
+        work.chmod(0o755)
+        pending.final = _settle(work, wanted)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+
+
+class PendingFolder:
+    """`work` is where to write; `final` where it lies in the end."""
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+        self.final = work
+
+
+def _settle(work: Path, wanted: Path) -> Path:
+    """Rename to the first free name; renaming onto an existing folder fails, so none is lost."""
+    number = 1
+    while True:
+        name = wanted if number == 1 else wanted.with_name(f"{wanted.name}-{number}")
+        try:
+            if not name.exists():
+                return work.rename(name)
+        except OSError:
+            if not name.exists():
+                raise
+        number += 1
+
+
+def stored_profiles(root: Path) -> list[StoredProfile]:
+    """All profiles below `root`, by folder name; damaged ones with the reason."""
+    found = []
+    for folder in sorted(root.glob("*/*/*/*")):
+        if folder.is_dir() and not folder.name.startswith(_PARTIAL):
+            found.append(_look(folder, root))
+    return found
+
+
+def _look(folder: Path, root: Path) -> StoredProfile:
+    relative = folder.relative_to(root)
+    mode, kernel, params, time = relative.parts
+    facts: dict[str, Any] = {"mode": mode, "kernel": kernel, "params": params, "time": time}
+    try:
+        head = msgspec.json.decode((folder / artifacts.PROFILE).read_bytes(), type=_Head)
+        facts["status"] = head.status
+        if head.format != FORMAT:
+            facts["damage"] = f"{artifacts.PROFILE} is not a record of mla_var3"
+    except FileNotFoundError:
+        facts["damage"] = f"no {artifacts.PROFILE}"
+    except (OSError, msgspec.MsgspecError) as error:
+        facts["damage"] = f"{artifacts.PROFILE} cannot be read: {_reason(error)}"
+    facts["bottleneck"] = _bottleneck(folder)
+    return StoredProfile(folder=relative.as_posix(), **facts)
+
+
+def _bottleneck(folder: Path) -> str:
+    try:
+        content = (folder / artifacts.CONTRACT_JSON).read_bytes()
+        return msgspec.json.decode(content, type=_ContractHead).bottleneck
+    except (OSError, msgspec.MsgspecError):
+        return ""
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or "no access") if isinstance(error, OSError) else str(error)
