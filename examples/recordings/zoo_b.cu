@@ -82,7 +82,7 @@ __global__ void shared_wavefronts(float *out, int rounds) {
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       float4 v = tile[(at + j * 64) & 1023];
-      sum += v.x + v.w;
+      sum += v.x + v.y + v.z + v.w;  // all four: else the compiler narrows the load
     }
     at = (at + 32) & 1023;
   }
@@ -125,7 +125,9 @@ __global__ void fp64_bound(double *out, int rounds) {
 __global__ void few_in_flight(const int *next, int *out, int steps) {
   extern __shared__ int unused[];
   int at = (blockIdx.x * blockDim.x + threadIdx.x) * 1031;
-  for (int i = 0; i < steps; ++i) at = next[at & ((1 << 26) - 1)];
+  for (int i = 0; i < steps; ++i) {
+    at = next[at & ((1 << 26) - 1)];
+  }
   out[blockIdx.x * blockDim.x + threadIdx.x] = at;
 }
 
@@ -154,7 +156,7 @@ int main() {
   barrier_bound<<<132 * 2, 1024>>>(out, 512);
   fp64_bound<<<132 * 8, 256>>>((double *)out, 4096);
   CHECK(cudaFuncSetAttribute(few_in_flight, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
-  few_in_flight<<<132, 256, 200 << 10>>>(next, (int *)out, 200);
+  few_in_flight<<<132, 64, 200 << 10>>>(next, (int *)out, 400);
   CHECK(cudaGetLastError());
   CHECK(cudaDeviceSynchronize());
   puts("done");
