@@ -1,6 +1,105 @@
-"""The `mla` command."""
+"""The `mla` command: find the subcommand, run it, turn what went wrong into one line and a code."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from mla_var3.core.errors import MlaError
+
+COMMANDS = {
+    "diagnose": "what limits each kernel of a recorded report, why, where, what to try",
+    "import": "store a recorded report with its diagnosis and contract",
+    "list": "the stored profiles",
+    "schema": "print the format of the files, or check a file against it",
+}
+MODULES = {"import": "importing", "list": "listing"}
+
+OVERVIEW = """\
+mla: from a recorded Nsight Compute report to the reason why a kernel is slow. Needs no GPU.
+
+{commands}
+
+Try:  mla diagnose report.ncu-rep              one screen
+      mla diagnose report.ncu-rep --contract   the Profiler Output Contract
+      mla COMMAND --help                       options, with defaults and units
+
+Every command takes --debug (a traceback for errors). mla --version tells the version.
+Exit: 0 done, 2 bad arguments, 3 not possible here, 4 kernel failed, 5 no usable data.
+"""
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    return 0
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader of the pipe has enough. stdout must not complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted; nothing half-written is kept\n")
+        return 130
+    except MlaError as error:
+        if debug:
+            raise
+        return fail(error)
+    except Exception as error:
+        if debug:
+            raise
+        return _internal(error)
+
+
+def fail(error: MlaError) -> int:
+    """Say the error in one line; returns its exit code."""
+    from mla_var3.cli.console import say
+
+    sys.stdout.flush()
+    say(f"mla: {error}")
+    return error.exit_code
+
+
+def overview() -> str:
+    """The commands, one line each, and where to look further."""
+    width = max(map(len, COMMANDS))
+    lines = (f"  mla {name.ljust(width)}   {about}" for name, about in COMMANDS.items())
+    return OVERVIEW.format(commands="\n".join(lines))
+
+
+def _run(words: list[str]) -> int:
+    first = words[0] if words else "--help"
+    if first in ("--help", "-h", "help"):
+        sys.stdout.write(overview())
+        return 0
+    if first == "--version":
+        from mla_var3 import __version__
+
+        sys.stdout.write(f"mla_var3 {__version__}\n")
+        return 0
+    if first not in COMMANDS:
+        from mla_var3.cli.arguments import nearest
+        from mla_var3.core.errors import BadArgument
+
+        kind = "option" if first.startswith("-") else "command"
+        hint = nearest(first, list(COMMANDS)) or f"; there are {', '.join(COMMANDS)}"
+        raise BadArgument(f"no {kind} {first!r}{hint}")
+    module = importlib.import_module(f"mla_var3.cli.{MODULES.get(first, first)}")
+    try:
+        code: int = module.run(words[1:])
+    except SystemExit as stop:  # tyro's --help
+        return int(stop.code or 0)
+    return code
+
+
+def _internal(error: Exception) -> int:
+    from mla_var3.cli.console import say
+
+    sys.stdout.flush()
+    kind = type(error).__name__
+    say(f"mla: internal error, {kind}: {error}; please report it, with what --debug prints")
+    return 1

@@ -1,4 +1,4 @@
-"""From a file of any kind to its record and diagnosis: the way that `diagnose` and `import` share."""
+"""From a file of any kind to its record and diagnosis, as `diagnose` and `import` need it."""
 
 import re
 from collections.abc import Callable

@@ -13,23 +13,9 @@ import msgspec
 from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot
 from mla_var3.core.record_file import FORMAT
+from mla_var3.render.profile_list import StoredProfile
 
 _PARTIAL = ".incomplete-"
-
-
-class StoredProfile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One folder of the store, as `mla list` shows it; `damage` says why it cannot be read."""
-
-    folder: str
-    """Relative to the root of the store, with `/`."""
-    mode: str = ""
-    kernel: str = ""
-    params: str = ""
-    time: str = ""
-    status: str = ""
-    bottleneck: str = ""
-    """The class of its contract; empty without one."""
-    damage: str = ""
 
 
 class _Head(msgspec.Struct):

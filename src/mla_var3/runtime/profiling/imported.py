@@ -1,5 +1,6 @@
 """The recipe of `mla import`: a recorded report becomes a stored profile."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -26,17 +27,20 @@ def import_report(
     read = diagnose_file(file, devices=devices)
     if read.stored:
         raise BadArgument(f"{file.name} is stored already; show it with: mla diagnose {file.name}")
+    now = datetime.now(UTC)
+    created = read.profile.created or now.isoformat(timespec="seconds")
+    profile = msgspec.structs.replace(read.profile, created=created)
     wanted = out_dir or artifacts.profile_folder(
-        artifacts.PROFILES, MODE, read.stem, PARAMS, timestamp()
+        artifacts.PROFILES, MODE, read.stem, PARAMS, timestamp(now)
     )
     with new_folder(wanted) as folder:
-        save_profile(read.profile, folder.work)
+        save_profile(profile, folder.work)
         no_contract = _write_contract(read, folder.work)
         report = render_report(read.profile, read.diagnosis, read.title, read.device)
         (folder.work / artifacts.REPORT_MD).write_text(report, encoding="utf-8")
     return ProfileResult(
         out_dir=folder.final,
-        profile=read.profile,
+        profile=profile,
         diagnoses=read.diagnosis,
         no_contract=no_contract,
     )

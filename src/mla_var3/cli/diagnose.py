@@ -1,0 +1,117 @@
+"""`mla diagnose FILE…`: what limits each kernel, on one screen, as JSON or as the contract."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from tyro.conf import Positional, arg
+
+from mla_var3.cli.arguments import parse
+from mla_var3.cli.console import say, show
+from mla_var3.cli.main import fail
+from mla_var3.core.errors import BadArgument, MlaError, UnreadableFile
+from mla_var3.render.contract import build_contract
+from mla_var3.render.contract_sheet import to_markdown
+from mla_var3.render.machine import render_json
+from mla_var3.render.screen import ScreenRequest, render_screen
+from mla_var3.runtime.diagnosing import Diagnosed, compiled, diagnose_file
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnose:
+    """What limits each kernel of a recorded report: why, where in the source, what to try."""
+
+    files: Annotated[
+        Positional[tuple[str, ...]],
+        arg(
+            metavar="FILE",
+            help=".ncu-rep (also .xz, .gz), ncu --csv export, profile folder or profile.json",
+            help_behavior_hint="(one or more)",
+        ),
+    ] = ()
+    json: Annotated[bool, arg(help="one JSON document a file and line (mla schema diagnosis)")] = (
+        False
+    )
+    contract: Annotated[bool, arg(help="the Profiler Output Contract; with --json its twin")] = (
+        False
+    )
+    kernel: Annotated[
+        str,
+        arg(
+            metavar="REGEX",
+            help="only kernels whose name matches",
+            help_behavior_hint="(default: all)",
+        ),
+    ] = ""
+    top: Annotated[
+        int,
+        arg(
+            metavar="N",
+            help="show the N longest kernels, sum the others",
+            help_behavior_hint="(default: 10 kernels)",
+        ),
+    ] = 10
+    devices: Annotated[
+        str,
+        arg(
+            metavar="FILE",
+            help="your own table of device peaks, in the form of conf/devices.json",
+            help_behavior_hint="(default: the built-in table only)",
+        ),
+    ] = ""
+
+
+def run(argv: list[str]) -> int:
+    """Diagnose each file; returns the exit code of the first that failed."""
+    options = parse(Diagnose, "diagnose", argv)
+    if not options.files:
+        raise BadArgument("give at least one FILE: mla diagnose report.ncu-rep")
+    if options.top < 1:
+        raise BadArgument(f"--top needs a whole number from 1 on, not {options.top}")
+    if options.kernel:
+        compiled(options.kernel)
+    code = 0
+    for position, file in enumerate(options.files):
+        if position and not options.json:
+            show("\n")
+        failure = _one(file, options)
+        code = code or failure
+    return code
+
+
+def _one(file: str, options: Diagnose) -> int:
+    """Show one file; returns its exit code."""
+    devices = Path(options.devices) if options.devices else None
+    try:
+        read = diagnose_file(Path(file), options.kernel or None, devices)
+        show(_text(read, file, options))
+    except MlaError as error:
+        return fail(error)
+    if read.profile.fault == "TRUNCATED":
+        say(f"mla: {read.profile.failure}")
+        return UnreadableFile.exit_code
+    return 0
+
+
+def _text(read: Diagnosed, file: str, options: Diagnose) -> str:
+    if options.contract:
+        contract = build_contract(read.profile, read.diagnosis, read.stem)
+        if options.json:
+            return msgspec.json.encode(contract).decode() + "\n"
+        return to_markdown(contract)
+    if options.json:
+        return render_json(read.profile, read.diagnosis, read.title, read.device)
+    request = ScreenRequest(
+        title=read.title, device=read.device, top=options.top, next_step=_next(read, file)
+    )
+    return render_screen(read.profile, read.diagnosis, request)
+
+
+def _next(read: Diagnosed, file: str) -> tuple[str, str]:
+    """The command that leads on. A file typed with its full path is named without directories."""
+    typed = Path(file).name if Path(file).is_absolute() else file
+    name = typed if len(typed) <= 60 and " " not in typed else "FILE"
+    if read.stored:
+        return f"mla diagnose {name} --contract", "the same as a contract"
+    return f"mla import {name}", "stores report.md, contract.md and profile.json"

@@ -1,0 +1,66 @@
+"""`mla import FILE`: store a recorded report with its diagnosis and its contract."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from mla_var3.cli.arguments import parse
+from mla_var3.cli.console import say, show
+from mla_var3.core import artifacts
+from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.runtime.profiling.imported import import_report
+
+
+@dataclasses.dataclass(frozen=True)
+class Import:
+    """Store a recorded report: profile.json, report.md, contract.md and contract.json."""
+
+    file: Annotated[
+        Positional[str],
+        arg(
+            metavar="FILE",
+            help=".ncu-rep (also .xz, .gz) or ncu --csv export",
+            help_behavior_hint="(required)",
+        ),
+    ] = ""
+    out_dir: Annotated[
+        str,
+        arg(
+            metavar="DIR",
+            help="the folder to make",
+            help_behavior_hint="(default: out/profiles/ncu/<file>/imported/<time>)",
+        ),
+    ] = ""
+    devices: Annotated[
+        str,
+        arg(
+            metavar="FILE",
+            help="your own table of device peaks",
+            help_behavior_hint="(default: the built-in table only)",
+        ),
+    ] = ""
+
+
+def run(argv: list[str]) -> int:
+    """Import the file and print the folder; returns the exit code."""
+    options = parse(Import, "import", argv)
+    if not options.file:
+        raise BadArgument("give a FILE: mla import report.ncu-rep")
+    result = import_report(
+        Path(options.file),
+        Path(options.out_dir) if options.out_dir else None,
+        Path(options.devices) if options.devices else None,
+    )
+    folder = result.out_dir.as_posix()
+    show(f"{folder}/{artifacts.REPORT_MD}\n")
+    names = [artifacts.REPORT_MD, artifacts.PROFILE]
+    if not result.no_contract:
+        names[1:1] = [artifacts.CONTRACT_MD, artifacts.CONTRACT_JSON]
+    say(f"stored {', '.join(names)}. Next: mla list")
+    if result.no_contract:
+        raise NoUsableData(result.no_contract)
+    if result.profile.fault == "TRUNCATED":
+        raise NoUsableData(result.profile.failure)
+    return 0

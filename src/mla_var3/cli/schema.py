@@ -1,0 +1,55 @@
+"""`mla schema`: the published formats, and the check of a file against its format."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from mla_var3.cli.arguments import parse
+from mla_var3.cli.console import show
+from mla_var3.core import record_file
+from mla_var3.core.errors import MlaError, NoUsableData
+from mla_var3.render import contract, machine
+from mla_var3.runtime.checking import check_file
+
+SCHEMAS = {
+    "profile": record_file.json_schema,
+    "contract": contract.json_schema,
+    "diagnosis": machine.json_schema,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Schema:
+    """The JSON Schema of a stored profile, a contract or the diagnosis; or check a file."""
+
+    kind: Annotated[
+        Positional[Literal["profile", "contract", "diagnosis"]],
+        arg(help="which format to print"),
+    ] = "profile"
+    check: Annotated[
+        str,
+        arg(
+            metavar="FILE",
+            help="check this profile.json, contract.json, contract.md or --json output instead",
+            help_behavior_hint="(default: print the schema)",
+        ),
+    ] = ""
+
+
+def run(argv: list[str]) -> int:
+    """Print the schema or the result of the check; returns the exit code."""
+    options = parse(Schema, "schema", argv)
+    if not options.check:
+        show(json.dumps(SCHEMAS[options.kind](), indent=1, ensure_ascii=False) + "\n")
+        return 0
+    path = Path(options.check)
+    try:
+        show(f"valid: {path.name}, {check_file(path)}\n")
+    except MlaError as error:
+        if not isinstance(error, NoUsableData) or str(error).startswith("INVALID"):
+            raise
+        raise NoUsableData(f"INVALID {path.name}: {error}") from None
+    return 0
