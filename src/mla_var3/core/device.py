@@ -181,15 +181,16 @@ def check_peak(device: Device, dtype: Dtype) -> PeakCheck:
     computed = device.sm_count * rate * peak.clock_mhz * 1e-6
     product = f"{device.sm_count} SMs × {rate:g} FLOP/cycle × {peak.clock_mhz / 1000:.3f} GHz"
     ratio = peak.tflops / computed
+    deviation = f"{round(ratio - 1, 3) + 0.0:+.1%}"  # + 0.0: no "-0.0%"
     if SPARSE_RATIO[0] <= ratio <= SPARSE_RATIO[1]:
         text = f"{stated} is {ratio:.2f} × {product} = {computed:.4g}: looks like the sparse figure"
         return PeakCheck(device.name, dtype, "sparse", ratio, text)
     if abs(ratio - 1) > TOLERANCE:
-        text = f"{stated}, but {product} = {computed:.4g} ({ratio - 1:+.1%})"
+        text = f"{stated}, but {product} = {computed:.4g} ({deviation})"
         return PeakCheck(device.name, dtype, "inconsistent", ratio, text)
     if peak.clock_derived:
         return _check_derived_clock(device, dtype, peak, ratio)
-    text = f"{stated} = {product} ({ratio - 1:+.1%})"
+    text = f"{stated} = {product} ({deviation})"
     return PeakCheck(device.name, dtype, "consistent", ratio, text)
 
 
