@@ -56,7 +56,6 @@ class MetricRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
     guard: str = ""
     """Why the alarm (or the all-clear) does not hold here; empty where it does."""
-    measured_from: str = ""
 
 
 class Roofline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

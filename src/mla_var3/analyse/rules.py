@@ -1,0 +1,91 @@
+"""Rules of Nsight Compute as opportunities: filtered, since their numbers are caps."""
+
+from dataclasses import dataclass
+
+from mla_var3.analyse import occupancy
+from mla_var3.analyse.facts import Facts
+from mla_var3.analyse.knowledge import RuleAction, knowledge, limit
+from mla_var3.analyse.verdict import Verdict
+from mla_var3.analyse.words import percent
+from mla_var3.core.record import Rule
+
+SCOPES = {"GLOBAL": 0, "LOCAL": 1}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One rule that survived, with the action it calls for and its cap in percent."""
+
+    rule: str
+    action: str
+    speedup_pct: float
+    metric: str
+    value: str
+
+
+def offered(facts: Facts, verdict: Verdict, taken: set[str]) -> list[Offer]:
+    """Rules worth a word: GLOBAL before LOCAL, one an action and one an equal number."""
+    found: list[Offer] = []
+    actions, numbers = set(taken), set[float]()
+    for rule in sorted(facts.stage.rules, key=_rank):
+        offer = _offer(rule, facts, verdict)
+        if offer is None or offer.action in actions or offer.speedup_pct in numbers:
+            continue
+        actions.add(offer.action)
+        numbers.add(offer.speedup_pct)
+        found.append(offer)
+    return found
+
+
+def _rank(rule: Rule) -> tuple[int, float, str, str]:
+    return SCOPES.get(rule.scope, 2), -(rule.speedup_pct or 0.0), rule.rule, rule.title
+
+
+def _offer(rule: Rule, facts: Facts, verdict: Verdict) -> Offer | None:
+    speedup = rule.speedup_pct
+    usable = speedup is not None and 0.0 < speedup <= 100.0 and rule.scope in SCOPES
+    if not usable or speedup is None or rule.rule in knowledge().ignored_rules:
+        return None
+    known = next((item for item in knowledge().rules if _matches(item, rule)), None)
+    if known is None or verdict.cause in known.unless:
+        return None
+    action = known.action
+    if action.startswith("stall:"):
+        return _stall_offer(rule.rule, action.removeprefix("stall:"), speedup, facts)
+    if not _applies(action, facts):
+        return None
+    metric, value = _trigger(rule, facts, action)
+    return Offer(rule.rule, action, round(speedup, 2), metric, value)
+
+
+def _matches(known: RuleAction, rule: Rule) -> bool:
+    return known.rule == rule.rule and known.title.lower() in rule.title.lower()
+
+
+def _stall_offer(rule: str, stall: str, speedup: float, facts: Facts) -> Offer | None:
+    share = dict(facts.stalls).get(stall)
+    if share is None or facts.highest[1] >= limit("roof_reached"):
+        return None  # behind a busy unit a stall is its queue, not a cause
+    action = knowledge().stalls[stall].action
+    return Offer(rule, action, round(min(speedup, share), 2), f"stall_{stall}", percent(share))
+
+
+def _applies(action: str, facts: Facts) -> bool:
+    if action == "more_warps":
+        return occupancy.may_matter(facts)
+    if action == "unbank":
+        return facts.access.bank_conflicts
+    if action == "coalesce":
+        return bool(facts.access.uncoalesced) or not facts.access.by_excess
+    return True
+
+
+def _trigger(rule: Rule, facts: Facts, action: str) -> tuple[str, str]:
+    """The metric that the rule names, else the fact that speaks for its action."""
+    if rule.focus:
+        name, value = next(iter(sorted(rule.focus.items())))
+        return name, f"{value:.4g}"
+    keys = {"more_warps": "occupancy", "balance": "active_share", "fill_tail": "waves"}
+    key = keys.get(action, "")
+    value_here = facts.get(key) if key else None
+    return (key, f"{value_here:.4g}") if value_here is not None else (f"rule {rule.rule}", "on")
