@@ -214,12 +214,14 @@ class _Reader:
 
     def end(self) -> None:
         """Nothing may follow but the last line's end, and all of it must fit."""
-        self.require(self.text.endswith("\n"), "the last line has no end of line", 0)
+        self.require(self.text.endswith("\n"), "the last line has no end of line")
         self.literal("")
         if self.at != len(self.lines):
             raise ContractViolation(self.at + 1, "nothing may follow here")
-        size = len(self.text.encode())
-        self.require(size <= MAX_BYTES, f"{size} bytes, more than {MAX_BYTES}")
+        content = self.text.encode()
+        if len(content) > MAX_BYTES:
+            line = content[:MAX_BYTES].count(b"\n") + 1
+            raise ContractViolation(line, f"{len(content)} bytes, more than {MAX_BYTES}")
 
 
 def _stages(reader: _Reader) -> tuple[StageRow, ...]:

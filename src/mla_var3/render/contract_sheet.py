@@ -43,7 +43,7 @@ def sheet(contract: Contract, scale: float = 1.0) -> grammar.ContractSheet:
 
 
 def _cell(text: str, width: int) -> str:
-    return shorten(text.replace("|", "/"), width) or units.NA
+    return shorten(text.replace("|", "/"), width) or units.NA  # a bar would end the cell
 
 
 def _longest(
@@ -91,12 +91,17 @@ def _opportunities(
     items: tuple[Opportunity, ...], width: int
 ) -> tuple[grammar.OpportunityLine, ...]:
     lines = []
-    names = unique_names([plain(item.name.replace(" — ", ": ")) for item in items], width)
+    names = unique_names([_opportunity_name(item.name) for item in items], width)
     for item, name in zip(items, names, strict=True):
-        metric = shorten(item.trigger_metric.replace("=", " "), width)
-        value = shorten(item.trigger_value, width)
+        metric = shorten(item.trigger_metric.replace("=", " "), width) or units.NA
+        value = shorten(item.trigger_value, width) or units.NA
         lines.append(grammar.OpportunityLine(name, units.gain(item.gain_pct), metric, value))
     return tuple(lines)
+
+
+def _opportunity_name(name: str) -> str:
+    """A long dash ends the name in the grammar, so none may stand in it."""
+    return plain(name).replace("—", "–") or "unnamed"
 
 
 def _baseline_row(figure: BaselineFigure, width: int) -> grammar.BaselineRow:

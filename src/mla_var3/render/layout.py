@@ -72,5 +72,6 @@ def flow(parts: Iterable[str], separator: str = " · ", indent: str = "") -> lis
         if lines and len(candidate) <= WIDTH:
             lines[-1] = candidate
         else:
-            lines.append(shorten((indent if lines else "") + part, WIDTH) if lines else part)
-    return [line if len(line) <= WIDTH else shorten(line, WIDTH) for line in lines]
+            prefix = indent if lines else ""
+            lines.append(prefix + shorten(part, WIDTH - len(prefix)))
+    return lines

@@ -97,7 +97,7 @@ def _facts(table: Json) -> list[str]:
 def _what(fact: Json) -> str:
     note = f". {fact['note']}" if "note" in fact else ""
     absent = f". No such counter on {', '.join(fact['absent_on'])}" if "absent_on" in fact else ""
-    return fact["label"] + absent + note
+    return f"{fact['label']}{absent}{note}"
 
 
 def _names(fact: Json) -> str:
@@ -119,8 +119,7 @@ def _name(entry: str | Json) -> str:
 def _expression(entry: Json) -> str:
     """The arithmetic of an entry in words."""
     if "name" in entry:
-        form: str = HOW.get(entry.get("how", ""), "{name}")
-        return form.format(name=f"`{entry['name']}`")
+        return str(HOW.get(entry.get("how", ""), "{name}").format(name=f"`{entry['name']}`"))
     joints = {"sum": " + ", "sum_present": " + ", "facts_sum": " + ", "difference": " − "}
     for kind, joint in joints.items():
         if kind in entry:

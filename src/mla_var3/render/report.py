@@ -12,7 +12,19 @@ from mla_var3.render.kernel_block import (
     where_text,
 )
 from mla_var3.render.layout import plain
-from mla_var3.render.screen import header
+from mla_var3.render.screen import header, remarks
+
+ROOFLINE = {
+    "achieved_tflops": ("achieved", "TFLOP/s"),
+    "peak_tflops": ("dense peak", "TFLOP/s"),
+    "peak_tflops_at_clock": ("dense peak at the measured clock", "TFLOP/s"),
+    "achieved_gbps": ("DRAM traffic", "GB/s"),
+    "peak_gbps": ("DRAM peak", "GB/s"),
+    "intensity": ("arithmetic intensity", "FLOP/byte"),
+    "ridge": ("ridge point", "FLOP/byte"),
+    "attainable_tflops_at_clock": ("attainable at the measured clock", "TFLOP/s"),
+}
+"""Fields of `Roofline` that are shown, with label and unit."""
 
 
 def render_report(
@@ -21,7 +33,7 @@ def render_report(
     """The whole report: what was read, a table of all kernels, then one section a kernel."""
     verdicts = {verdict.stage: verdict for verdict in diagnosis.stages}
     pairs = [(stage, verdicts[stage.name]) for stage in profile.stages]
-    lines = [f"# {_md(title)}", "", _md(" · ".join(header(profile, title)[0:]).strip()), ""]
+    lines = [f"# {_md(title)}", "", _md(" ".join(header(profile, title))), ""]
     lines += [
         f"**{CLASS_WORDS[diagnosis.bound]}** (most of the time): "
         f"{_md(diagnosis.root_cause)} Confidence {diagnosis.confidence}.",
@@ -34,13 +46,9 @@ def render_report(
         lines.append(f"| {' | '.join(map(_md, cells))} |")
     for position, (stage, verdict) in enumerate(pairs, start=1):
         lines += ["", *_section(position, stage, verdict)]
-    notes = [profile.failure, *profile.warnings, *diagnosis.notes]
-    if profile.environment.device and device is None:
-        notes.append(f"{profile.environment.device} is not in the device table: no peaks.")
-    notes += [f"{key}: {why}" for key, why in profile.missing.items()]
-    notes = [note for note in notes if note]
+    notes = remarks(profile, diagnosis, device)
     if notes:
-        lines += ["", "## Notes", "", *(f"- {_md(note)}" for note in dict.fromkeys(notes))]
+        lines += ["", "## Notes", "", *(f"- {_md(note)}" for note in notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +69,7 @@ def _section(position: int, stage: Stage, verdict: Diagnosis) -> list[str]:
     )
     lines += [f"- {label}: {_md(text)}" for label, texts in groups for text in texts]
     lines += [f"- confidence: {verdict.confidence}; by TC % and DRAM % alone: {verdict.seed_class}"]
-    return [*lines, "", *_figures(stage)]
+    return [*lines, "", *_figures(stage), *_interpretation(verdict), *_roofline(verdict)]
 
 
 def _figures(stage: Stage) -> list[str]:
@@ -74,6 +82,38 @@ def _figures(stage: Stage) -> list[str]:
         else:
             lines.append(f"| {label} | {_value(metric)} | {metric.source} | `{metric.raw}` |")
     return lines
+
+
+def _interpretation(verdict: Diagnosis) -> list[str]:
+    """The spec's Metric Interpretation table as it reads for this kernel."""
+    if not verdict.rows:
+        return []
+    lines = [
+        "",
+        "| Metric | Value | Healthy | Reads | What it means here |",
+        "|---|---|---|---|---|",
+    ]
+    reads = {True: "healthy", False: "unhealthy", None: units.NA}
+    for row in verdict.rows:
+        advice = f"{row.issue}: {row.hint}" if row.issue and row.healthy is False else ""
+        meaning = row.reason or row.guard or advice or "-"
+        cells = (row.metric, row.shown, row.line, reads[row.healthy], meaning)
+        lines.append(f"| {' | '.join(map(_md, cells))} |")
+    return lines
+
+
+def _roofline(verdict: Diagnosis) -> list[str]:
+    """Work and rates against the device's peaks, each with its unit; n/a with the reason."""
+    roofline = verdict.roofline
+    if roofline is None:
+        return []
+    lines = ["", f"| Roofline ({roofline.dtype or 'dtype n/a'}) | Value |", "|---|---|"]
+    for field, (label, unit) in ROOFLINE.items():
+        value = getattr(roofline, field)
+        shown = f"{value:.4g} {unit}" if value is not None else units.NA
+        reason = f" ({roofline.missing[field]})" if field in roofline.missing else ""
+        lines.append(f"| {label} | {_md(shown + reason)} |")
+    return lines + ["", *(f"- {_md(note)}" for note in roofline.notes)] * bool(roofline.notes)
 
 
 def _value(metric: Metric) -> str:

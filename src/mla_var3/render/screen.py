@@ -3,7 +3,7 @@
 import msgspec
 
 from mla_var3.core import units
-from mla_var3.core.device import Device
+from mla_var3.core.device import Device, check_peak
 from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
 from mla_var3.core.record import Profile, Stage
 from mla_var3.render.kernel_block import CLASS_WORDS, LINES, detail_lines, verdict_lines
@@ -40,7 +40,9 @@ def render_screen(profile: Profile, diagnosis: ProfileDiagnosis, request: Screen
     rest = [stage for stage in profile.stages if stage not in shown]
     if rest:
         lines.append(_others(rest, verdicts, width))
-    lines += _remarks(profile, diagnosis, request.device)
+    notes = remarks(profile, diagnosis, request.device)
+    lines += [""] * bool(notes)
+    lines += [line for text in notes for line in paragraph("note", text, LINES)]
     return "\n".join([*lines, "", *_last(profile.stages, request.next_step)]) + "\n"
 
 
@@ -90,16 +92,17 @@ def _others(stages: list[Stage], verdicts: dict[str, Diagnosis], width: int) -> 
     return f"   {name}  {total.rjust(10)}   {classes}"[:WIDTH]
 
 
-def _remarks(profile: Profile, diagnosis: ProfileDiagnosis, device: Device | None) -> list[str]:
+def remarks(profile: Profile, diagnosis: ProfileDiagnosis, device: Device | None) -> list[str]:
+    """Notes and doubts that concern the whole file, each once."""
     texts = [profile.failure, *profile.warnings, *diagnosis.notes]
     name = profile.environment.device
     if name and device is None:
         texts.append(f"{name} is not in the device table: no peaks to compare with (--devices)")
+    if device is not None:
+        checks = [check_peak(device, dtype) for dtype in device.peaks]
+        texts += [f"doubtful peak, {check.text}" for check in checks if check.doubtful]
     texts += [f"{key}: {why}" for key, why in profile.missing.items()]
-    lines: list[str] = []
-    for text in dict.fromkeys(text for text in texts if text):
-        lines += paragraph("note", text, LINES)
-    return ["", *lines] if lines else []
+    return list(dict.fromkeys(plain(text) for text in texts if text))
 
 
 def _last(stages: tuple[Stage, ...], step: tuple[str, str]) -> list[str]:
