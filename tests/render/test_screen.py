@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.render.samples import attention, many, stage, verdict
 
@@ -92,6 +92,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=25
 
 
 @settings(max_examples=60, deadline=None)
+@example(name="n" * 200, words="w" * 300, value=104.7)
+@example(name="a name of words " * 9, words="some words " * 40, value=50.0)
 @given(name=TEXT, words=TEXT, value=st.floats(-1e6, 1e6))
 def test_no_line_is_wider_than_100_columns(name: str, words: str, value: float) -> None:
     one = Stage(

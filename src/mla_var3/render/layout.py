@@ -7,9 +7,14 @@ WIDTH = 100
 ELLIPSIS = "…"
 
 
+def printable(text: str) -> str:
+    """Text without line ends and control characters: what a report may hold is not trusted."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
 def plain(text: str) -> str:
-    """Text on one line, without control characters: what a report may hold is not trusted."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Printable text on one line with single blanks."""
+    return " ".join(printable(text).split())
 
 
 def shorten(text: str, width: int) -> str:
@@ -50,13 +55,10 @@ def unique_names(names: Sequence[str], width: int) -> list[str]:
 
 def paragraph(label: str, text: str, lines: int | None = None, column: int = 16) -> list[str]:
     """`     label     text…`, wrapped under the text's own column, at most `lines` lines."""
-    head = f"     {label}".ljust(column)
-    if len(head) > column - 1:
-        head = f"     {label} "
     return textwrap.wrap(
-        plain(text),
+        printable(text),
         WIDTH,
-        initial_indent=head,
+        initial_indent=f"     {label}".ljust(column),
         subsequent_indent=" " * column,
         max_lines=lines,
         placeholder=f" {ELLIPSIS}",
