@@ -8,7 +8,7 @@ import msgspec
 from tyro.conf import Positional, arg
 
 from mla_var3.cli.arguments import parse
-from mla_var3.cli.console import say, show
+from mla_var3.cli.console import show
 from mla_var3.cli.main import fail
 from mla_var3.core.errors import BadArgument, MlaError, UnreadableFile
 from mla_var3.render.contract import build_contract
@@ -25,7 +25,7 @@ class Diagnose:
     files: Annotated[
         Positional[tuple[str, ...]],
         arg(
-            metavar="FILE",
+            metavar="FILE…",
             help=".ncu-rep (also .xz, .gz), ncu --csv export, profile folder or profile.json",
             help_behavior_hint="(one or more)",
         ),
@@ -86,11 +86,10 @@ def _one(file: str, options: Diagnose) -> int:
     try:
         read = diagnose_file(Path(file), options.kernel or None, devices)
         show(_text(read, file, options))
+        if read.profile.fault == "TRUNCATED":
+            raise UnreadableFile("TRUNCATED", read.profile.failure.partition(" ")[2])
     except MlaError as error:
-        return fail(error)
-    if read.profile.fault == "TRUNCATED":
-        say(f"mla: {read.profile.failure}")
-        return UnreadableFile.exit_code
+        return fail(error, Path(file).name)
     return 0
 
 

@@ -8,8 +8,9 @@ from tyro.conf import Positional, arg
 
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import say, show
+from mla_var3.cli.main import fail
 from mla_var3.core import artifacts
-from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.core.errors import BadArgument, MlaError, NoUsableData, UnreadableFile
 from mla_var3.runtime.profiling.imported import import_report
 
 
@@ -48,6 +49,13 @@ def run(argv: list[str]) -> int:
     options = parse(Import, "import", argv)
     if not options.file:
         raise BadArgument("give a FILE: mla import report.ncu-rep")
+    try:
+        return _import(options)
+    except MlaError as error:
+        return fail(error, Path(options.file).name)
+
+
+def _import(options: Import) -> int:
     result = import_report(
         Path(options.file),
         Path(options.out_dir) if options.out_dir else None,
@@ -62,5 +70,5 @@ def run(argv: list[str]) -> int:
     if result.no_contract:
         raise NoUsableData(result.no_contract)
     if result.profile.fault == "TRUNCATED":
-        raise NoUsableData(result.profile.failure)
+        raise UnreadableFile("TRUNCATED", result.profile.failure.partition(" ")[2])
     return 0

@@ -55,12 +55,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _internal(error)
 
 
-def fail(error: MlaError) -> int:
-    """Say the error in one line; returns its exit code."""
+def fail(error: MlaError, file: str = "") -> int:
+    """Say the error in one line, naming the file; returns its exit code."""
     from mla_var3.cli.console import say
+    from mla_var3.core.errors import UnreadableFile
 
     sys.stdout.flush()
-    say(f"mla: {error}")
+    text = str(error)
+    if file and file not in text:
+        if isinstance(error, UnreadableFile):
+            word, _, why = text.partition(" ")
+            text = f"{word} {file}: {why}"
+        else:
+            text = f"{file}: {text}"
+    # A word in capitals, such as EMPTY or NOT_FOUND, begins the line: programs look for it.
+    say(text if text.partition(" ")[0].isupper() else f"mla: {text}")
     return error.exit_code
 
 

@@ -3,14 +3,14 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from mla_var3.cli.arguments import parse
+from mla_var3.cli.arguments import nearest, parse
 from mla_var3.cli.console import show
 from mla_var3.core import record_file
-from mla_var3.core.errors import MlaError, NoUsableData
+from mla_var3.core.errors import BadArgument, MlaError, NoUsableData
 from mla_var3.render import contract, machine
 from mla_var3.runtime.checking import check_file
 
@@ -26,8 +26,8 @@ class Schema:
     """The JSON Schema of a stored profile, a contract or the diagnosis; or check a file."""
 
     kind: Annotated[
-        Positional[Literal["profile", "contract", "diagnosis"]],
-        arg(help="which format to print"),
+        Positional[str],
+        arg(metavar="FORMAT", help="profile, contract or diagnosis"),
     ] = "profile"
     check: Annotated[
         str,
@@ -42,6 +42,9 @@ class Schema:
 def run(argv: list[str]) -> int:
     """Print the schema or the result of the check; returns the exit code."""
     options = parse(Schema, "schema", argv)
+    if options.kind not in SCHEMAS:
+        hint = nearest(options.kind, list(SCHEMAS)) or f"; there are {', '.join(SCHEMAS)}"
+        raise BadArgument(f"no format {options.kind!r}{hint}")
     if not options.check:
         show(json.dumps(SCHEMAS[options.kind](), indent=1, ensure_ascii=False) + "\n")
         return 0
