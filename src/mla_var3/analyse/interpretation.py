@@ -81,18 +81,16 @@ def _no_tensor_work(facts: Facts, verdict: Verdict, spec: SpecRow) -> Figures:
 
 def _other_roof(facts: Facts, verdict: Verdict, spec: SpecRow) -> Figures:
     """Another unit is at its roof; for occupancy any roof will do."""
-    key, value = facts.highest
-    if verdict.bound_class in ("Latency", "Unknown") or value < limit("roof_reached"):
+    key = next((key for key in verdict.keys if key in facts.roofs), "")
+    if verdict.bound_class in ("Latency", "Unknown") or not key or key == spec.key:
         return None
-    if verdict.keys and verdict.keys[0] in facts.roofs:
-        key = verdict.keys[0]
-    return None if key == spec.key else {"unit": unit(key)}
+    return {"unit": unit(key)} if facts.roofs[key] >= limit("roof_reached") else None
 
 
 def _by_design(facts: Facts, verdict: Verdict, spec: SpecRow) -> Figures:
     del verdict, spec
     design = occupancy.by_design(facts)
-    return {"design": design} if design else None
+    return {"design": f"1 CTA/SM: {design}"} if design else None
 
 
 def _reads_compulsory(facts: Facts, verdict: Verdict, spec: SpecRow) -> Figures:

@@ -13,6 +13,9 @@ LIMITS = {
     "limit_barriers": "barriers",
 }
 
+_NO_GRID = ("occupancy", "tail", "underfilled", "small_launch", "lanes")
+"""Causes that explain a low occupancy by themselves."""
+
 
 def limiters(facts: Facts) -> list[str]:
     """Every resource that limits the blocks an SM, ties included."""
@@ -28,7 +31,7 @@ def blocks_an_sm(facts: Facts) -> float | None:
 
 
 def by_design(facts: Facts) -> str:
-    """Why one block an SM is a choice (`1 CTA/SM: 128 KB smem, …`); empty where it is not."""
+    """What fills an SM with one block by choice (`128 KB smem, …`); empty where nothing does."""
     shared = facts.get("shared_memory")
     if blocks_an_sm(facts) != 1 or shared is None or shared < limit("design_shared"):
         return ""
@@ -39,7 +42,7 @@ def by_design(facts: Facts) -> str:
     parts = [f"{size(shared)} smem"]
     if registers is not None:
         parts.append(f"{registers:.0f} registers")
-    return f"1 CTA/SM: {', '.join(parts)}"
+    return ", ".join(parts)
 
 
 def may_matter(facts: Facts) -> bool:
@@ -80,7 +83,8 @@ def remarks(facts: Facts, verdict: Verdict) -> Remarks:
     """What limits the occupancy where it is low, and warps spread unevenly."""
     evidence = []
     theoretical, achieved = facts.get("occupancy_theoretical"), facts.get("occupancy")
-    if theoretical is not None and achieved is not None and verdict.cause != "occupancy":
+    waiting = verdict.bound_class == "Latency" and verdict.cause not in _NO_GRID
+    if waiting and theoretical is not None and achieved is not None:
         if achieved < limit("occupancy_imbalance") / 100.0 * theoretical:
             text = f"occupancy {percent(achieved)} of {percent(theoretical)}: uneven warps"
             evidence.append(fact(text, "occupancy", "occupancy_theoretical"))

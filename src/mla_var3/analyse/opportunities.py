@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mla_var3.analyse import dram_roof, fill, local_memory, occupancy, rules, seed
+from mla_var3.analyse import dram_roof, fill, local_memory, rules, seed
 from mla_var3.analyse.access_pattern import sectors_a_request
 from mla_var3.analyse.facts import L1_UNITS, PIPES, Facts
 from mla_var3.analyse.knowledge import knowledge, limit
@@ -26,6 +26,7 @@ class Idea:
     relieves: tuple[str, ...] = ()
     relief: float = 0.0
     from_rule: bool = False
+    local: bool = False
 
 
 def opportunities(facts: Facts, verdict: Verdict) -> tuple[Opportunity, ...]:
@@ -36,10 +37,12 @@ def opportunities(facts: Facts, verdict: Verdict) -> tuple[Opportunity, ...]:
     if not verdict.at_roof:
         taken = {idea.action for idea in ideas}
         ideas += [_from_rule(rule) for rule in rules.offered(facts, verdict, taken)]
-    offered = [made for idea in ideas if (made := _made(facts, idea)) is not None]
-    most = int(limit("opportunities"))
-    worth = [item for item in offered if item.gain_pct >= limit("gain_least")][:most]
-    return tuple(sorted(worth, key=lambda item: -item.gain_pct))
+    made = [(idea.local, item) for idea in ideas if (item := _made(facts, idea)) is not None]
+    worth = [pair for pair in made if pair[1].gain_pct >= limit("gain_least")]
+    # a LOCAL estimate of a rule is of a part of the kernel: only to fill up
+    worth.sort(key=lambda pair: (pair[0], -pair[1].gain_pct))
+    best = [item for _, item in worth[: int(limit("opportunities"))]]
+    return tuple(sorted(best, key=lambda item: -item.gain_pct))
 
 
 def gap(facts: Facts, idea: Idea | None = None) -> float | None:
@@ -151,6 +154,7 @@ def _from_rule(found: rules.Offer) -> Idea:
         own=found.speedup_pct,
         why=f"cap by the rule {found.rule}",
         from_rule=True,
+        local=found.local,
     )
 
 
@@ -175,5 +179,3 @@ _RELIEVES = {
     "converge": PIPES,
     "wider_accesses": ("l1", "lsu_requests", "issue"),
 }
-
-__all__ = ["Idea", "gap", "occupancy", "opportunities"]

@@ -1,5 +1,7 @@
 """Device roofline of a stage from its own counters: TFLOP/s, GB/s, FLOP/byte."""
 
+from msgspec import structs
+
 from mla_var3.analyse.facts import Facts
 from mla_var3.analyse.knowledge import limit
 from mla_var3.analyse.words import label, percent
@@ -144,6 +146,4 @@ def _with_notes(line: Roofline) -> Roofline:
     ]
     if not notes:
         return line
-    return Roofline(
-        **{name: getattr(line, name) for name in line.__struct_fields__} | {"notes": tuple(notes)}
-    )
+    return structs.replace(line, notes=tuple(notes))

@@ -6,7 +6,7 @@ from mla_var3.analyse import occupancy
 from mla_var3.analyse.facts import Facts
 from mla_var3.analyse.knowledge import RuleAction, knowledge, limit
 from mla_var3.analyse.verdict import Verdict
-from mla_var3.analyse.words import percent
+from mla_var3.analyse.words import number, percent
 from mla_var3.core.record import Rule
 
 SCOPES = {"GLOBAL": 0, "LOCAL": 1}
@@ -21,18 +21,21 @@ class Offer:
     speedup_pct: float
     metric: str
     value: str
+    local: bool = False
+    """Of a part of the kernel only (scope LOCAL)."""
 
 
 def offered(facts: Facts, verdict: Verdict, taken: set[str]) -> list[Offer]:
     """Rules worth a word: GLOBAL before LOCAL, one an action and one an equal number."""
     found: list[Offer] = []
-    actions, numbers = set(taken), set[float]()
+    actions, caps = set(taken), set[float]()
     for rule in sorted(facts.stage.rules, key=_rank):
         offer = _offer(rule, facts, verdict)
-        if offer is None or offer.action in actions or offer.speedup_pct in numbers:
+        cap = round(rule.speedup_pct or 0.0, 2)
+        if offer is None or offer.action in actions or cap in caps:
             continue
         actions.add(offer.action)
-        numbers.add(offer.speedup_pct)
+        caps.add(cap)
         found.append(offer)
     return found
 
@@ -51,23 +54,25 @@ def _offer(rule: Rule, facts: Facts, verdict: Verdict) -> Offer | None:
         return None
     action = known.action
     if action.startswith("stall:"):
-        return _stall_offer(rule.rule, action.removeprefix("stall:"), speedup, facts)
+        return _stall_offer(rule, action.removeprefix("stall:"), speedup, facts)
     if not _applies(action, facts):
         return None
     metric, value = _trigger(rule, facts, action)
-    return Offer(rule.rule, action, round(speedup, 2), metric, value)
+    return Offer(rule.rule, action, speedup, metric, value, rule.scope == "LOCAL")
 
 
 def _matches(known: RuleAction, rule: Rule) -> bool:
     return known.rule == rule.rule and known.title.lower() in rule.title.lower()
 
 
-def _stall_offer(rule: str, stall: str, speedup: float, facts: Facts) -> Offer | None:
+def _stall_offer(rule: Rule, stall: str, speedup: float, facts: Facts) -> Offer | None:
     share = dict(facts.stalls).get(stall)
     if share is None or facts.highest[1] >= limit("roof_reached"):
         return None  # behind a busy unit a stall is its queue, not a cause
     action = knowledge().stalls[stall].action
-    return Offer(rule, action, round(min(speedup, share), 2), f"stall_{stall}", percent(share))
+    local = rule.scope == "LOCAL"
+    cap = min(speedup, share)
+    return Offer(rule.rule, action, cap, f"stall_{stall}", percent(share), local)
 
 
 def _applies(action: str, facts: Facts) -> bool:
@@ -84,8 +89,8 @@ def _trigger(rule: Rule, facts: Facts, action: str) -> tuple[str, str]:
     """The metric that the rule names, else the fact that speaks for its action."""
     if rule.focus:
         name, value = next(iter(sorted(rule.focus.items())))
-        return name, f"{value:.4g}"
+        return name, number(value)
     keys = {"more_warps": "occupancy", "balance": "active_share", "fill_tail": "waves"}
     key = keys.get(action, "")
     value_here = facts.get(key) if key else None
-    return (key, f"{value_here:.4g}") if value_here is not None else (f"rule {rule.rule}", "on")
+    return (key, number(value_here)) if value_here is not None else (f"rule {rule.rule}", "on")

@@ -48,7 +48,7 @@ def remarks(facts: Facts, verdict: Verdict) -> Remarks:
             ("TC", facts.tensor, "tensor_high"),
             ("DRAM", facts.dram, "dram_high"),
         )
-        if value is not None and near(value, line) and verdict.confidence != "none"
+        if value is not None and near(value, line) and _matters(verdict, name, value >= limit(line))
     ]
     if len(texts) < 2:
         return Remarks(
@@ -56,6 +56,13 @@ def remarks(facts: Facts, verdict: Verdict) -> Remarks:
         )
     seed = f"by {' and '.join(texts)} alone: {seed_class(facts)}"
     return Remarks(evidence=(fact(seed, "tensor", "dram"),), notes=tuple(notes))
+
+
+def _matters(verdict: Verdict, name: str, above: bool) -> bool:
+    """Whether the class would change with the figure on the other side of its line."""
+    if above:
+        return verdict.cause in ("tensor", "dram", "both_roofs")
+    return verdict.bound_class not in ("Unknown", "Compute" if name == "TC" else "Memory")
 
 
 def near(value: float, line: str) -> bool:

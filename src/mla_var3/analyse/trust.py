@@ -17,7 +17,7 @@ def decide(facts: Facts) -> Verdict | None:
 
 def doubt(facts: Facts, verdict: Verdict) -> Verdict:
     """The verdict with the confidence that the launch allows."""
-    doubtful = is_short(facts) or bool(facts.impossible)
+    doubtful = is_short(facts) or bool(facts.impossible) or bool(model_gap(facts))
     if verdict.confidence == "none":
         return verdict
     return replace(verdict, confidence=weaker(verdict.confidence, at_most("low", doubtful)))
@@ -29,6 +29,17 @@ def is_short(facts: Facts) -> bool:
     return time is not None and 0 < time < limit("short_launch")
 
 
+def model_gap(facts: Facts) -> str:
+    """What to say where the counted FLOPs contradict the plan's model; empty where not."""
+    model, counted = facts.get("model_flops"), facts.get("tensor_flops")
+    if not model or not counted:
+        return ""
+    gap = 100.0 * abs(counted / model - 1.0)
+    if gap <= limit("flops_mismatch"):
+        return ""
+    return f"counted FLOPs differ by {gap:.0f} % from the plan's model: padding, or another problem"
+
+
 def remarks(facts: Facts, verdict: Verdict) -> Remarks:
     """Doubts about this launch."""
     notes = []
@@ -38,6 +49,8 @@ def remarks(facts: Facts, verdict: Verdict) -> Remarks:
     if facts.impossible:
         names = listed([f"{unit(k)} {_raw(facts, k)}" for k in facts.impossible], 3)
         notes.append(f"a counter misreads ({names}): above 105 % is impossible")
+    if gap := model_gap(facts):
+        notes.append(gap)
     if facts.stage.isolated:
         notes.append("profiled alone (isolated): its time is not its share of a concurrent run")
     if facts.stage.interrupted and verdict.phrase != "interrupted":
@@ -54,7 +67,8 @@ def gaps(facts: Facts, verdict: Verdict) -> Remarks:
         return Remarks()
     lines = []
     for rule, keys in _NEEDS:
-        if missing := [key for key in keys if not _has(facts, key)]:
+        missing = [key for key in keys if not _has(facts, key) and not _inapplicable(facts, key)]
+        if missing:
             names = listed([label(key) for key in missing], 3)
             lines.append(f"not decidable: missing {names} ({rule})")
     return Remarks(not_checked=tuple(lines))
@@ -92,6 +106,12 @@ def _has(facts: Facts, key: str) -> bool:
         "dram": facts.dram is not None and not facts.dram_reads_only,
     }
     return special[key] if key in special else facts.get(key) is not None
+
+
+def _inapplicable(facts: Facts, key: str) -> bool:
+    """Whether the fact is missing because it means nothing here (TMA, no traffic)."""
+    means = {"coalescing": "global_sectors", "bank": "shared_wavefronts"}
+    return facts.stage.missing.get(means.get(key, key), "").startswith("not applicable")
 
 
 def _raw(facts: Facts, key: str) -> str:

@@ -22,9 +22,16 @@ def times(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
-def count(number: float, noun: str) -> str:
+def number(value: float) -> str:
+    """A bare figure: `133`, `0.97`, `4.48e+05` above a million."""
+    if value == int(value) and abs(value) < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.3g}"
+
+
+def count(amount: float, noun: str) -> str:
     """`1 block`, `133 blocks`."""
-    return f"{number:.0f} {noun}" if round(number) == 1 else f"{number:.0f} {noun}s"
+    return f"{amount:.0f} {noun}" if round(amount) == 1 else f"{amount:.0f} {noun}s"
 
 
 def duration(ns: float) -> str:
