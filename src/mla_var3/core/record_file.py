@@ -55,10 +55,13 @@ def load_profile(path: Path | str) -> Profile:
         raise NotFound(f"no {path}: give a profile folder or its {artifacts.PROFILE}")
     head = _decode(path)
     _check_version(head, path)
-    stages = _unpack(head)
-    for position in range(len(stages), len(stages) + head.pop("more_stages", 0)):
-        stages += _unpack(_decode(path.parent / artifacts.stage_file(position)))
-    head["missing"] = _ungroup(head.get("missing", {}))
+    stages = _unpack(head, path)
+    more = head.pop("more_stages", 0)
+    if not isinstance(more, int) or more < 0:
+        raise NoUsableData(f"{path} is damaged: more_stages is {more!r}")
+    for position in range(len(stages), len(stages) + more):
+        file = path.parent / artifacts.stage_file(position)
+        stages += _unpack(_decode(file), file)
     try:
         return msgspec.convert(head | {"stages": stages}, Profile)
     except (msgspec.ValidationError, ValueError) as error:
@@ -120,9 +123,9 @@ def _pack(stages: list[Json]) -> Json:
     return {"columns": list(columns), "stages": stages}
 
 
-def _unpack(data: Json) -> list[Json]:
+def _unpack(data: Json, path: Path) -> list[Json]:
     try:
-        columns = data.pop("columns")
+        columns = dict(enumerate(data.pop("columns")))  # a dict: -1 must not mean the last
         stages: list[Json] = data.pop("stages")
         for stage in stages:
             stage["metrics"] = {
@@ -130,8 +133,9 @@ def _unpack(data: Json) -> list[Json]:
                 for key, (value, n) in stage["metrics"].items()
             }
             stage["missing"] = _ungroup(stage.get("missing", {}))
+        data["missing"] = _ungroup(data.get("missing", {}))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise NoUsableData(f"a record with damaged columns or stages: {error!r}") from error
+        raise NoUsableData(f"{path} has damaged columns or stages: {error!r}") from error
     return stages
 
 
@@ -143,6 +147,8 @@ def _group(missing: dict[str, str]) -> dict[str, list[str]]:
 
 
 def _ungroup(groups: dict[str, list[str]]) -> dict[str, str]:
+    if not all(isinstance(keys, list) for keys in groups.values()):
+        raise TypeError("missing is not reason -> keys")
     return {key: reason for reason, keys in groups.items() for key in keys}
 
 
@@ -155,7 +161,7 @@ def _decode(path: Path) -> Json:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError as error:
         raise NoUsableData(f"{path} is missing: the record is incomplete") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NoUsableData(f"{path} is not a record of mla_var3: {error}") from error
 
 
