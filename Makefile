@@ -25,6 +25,7 @@ format:
 docs:
 	@scripts/setup core
 	@scripts/gen-docs
+	@.venv/bin/python scripts/gen-device-docs
 
 clean:
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

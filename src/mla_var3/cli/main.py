@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 from mla_var3.core.errors import MlaError
 
@@ -14,6 +15,9 @@ COMMANDS = {
     "schema": "print the format of the files, or check a file against it",
 }
 MODULES = {"import": "importing", "list": "listing"}
+
+TRACEBACKS = ContextVar("tracebacks", default=False)
+"""Whether errors show their traceback: `--debug`."""
 
 OVERVIEW = """\
 mla: from a recorded Nsight Compute report to the reason why a kernel is slow. Needs no GPU.
@@ -32,7 +36,7 @@ Exit: 0 done, 2 bad arguments, 3 not possible here, 4 kernel failed, 5 no usable
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in words
+    TRACEBACKS.set("--debug" in words)
     words = [word for word in words if word != "--debug"]
     try:
         code = _run(words)
@@ -46,12 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("\ninterrupted; nothing half-written is kept\n")
         return 130
     except MlaError as error:
-        if debug:
-            raise
         return fail(error)
     except Exception as error:
-        if debug:
-            raise
         return _internal(error)
 
 
@@ -60,7 +60,7 @@ def fail(error: MlaError, file: str = "") -> int:
     from mla_var3.cli.console import say
     from mla_var3.core.errors import UnreadableFile
 
-    sys.stdout.flush()
+    _trace(error)
     text = str(error)
     if file and file not in text:
         if isinstance(error, UnreadableFile):
@@ -71,6 +71,14 @@ def fail(error: MlaError, file: str = "") -> int:
     # A word in capitals, such as EMPTY or NOT_FOUND, begins the line: programs look for it.
     say(text if text.partition(" ")[0].isupper() else f"mla: {text}")
     return error.exit_code
+
+
+def _trace(error: Exception) -> None:
+    sys.stdout.flush()
+    if TRACEBACKS.get():
+        import traceback
+
+        traceback.print_exception(error)
 
 
 def overview() -> str:
@@ -108,7 +116,7 @@ def _run(words: list[str]) -> int:
 def _internal(error: Exception) -> int:
     from mla_var3.cli.console import say
 
-    sys.stdout.flush()
+    _trace(error)
     kind = type(error).__name__
     say(f"mla: internal error, {kind}: {error}; please report it, with what --debug prints")
     return 1
