@@ -33,7 +33,6 @@ def _one_slice(facts: Facts) -> Verdict | None:
         figures={"slice": percent(slice_busy), "mean": percent(mean)},
         keys=("atomic_unit_max", "atomic_unit"),
         trigger=percent(slice_busy),
-        gain=_queue_share(facts),
     )
 
 
@@ -58,12 +57,6 @@ def _queue(facts: Facts) -> Verdict | None:
         trigger=f"{whole(share)} of the requests",
         gain=part,
     )
-
-
-def _queue_share(facts: Facts) -> float | None:
-    """Share of the latency spent in the queues that atomics fill."""
-    waits = [part for stall, part in facts.stalls if stall in QUEUES]
-    return sum(waits) if waits else None
 
 
 def _small_blocks(facts: Facts) -> Verdict | None:

@@ -107,7 +107,8 @@ def hottest(stage: Stage) -> HotLine | None:
 
 def key_issue(short: str, verdict: Verdict, found: tuple[Opportunity, ...]) -> str:
     """The contract's cell: at most 60 characters."""
-    if not found and verdict.bound_class != "Unknown" and "at the roof" not in short:
+    busy = verdict.bound_class in ("Memory", "Compute", "Balanced")
+    if not found and busy and "at the roof" not in short:
         roomy = f"at the roof: {short}"
         short = roomy if len(roomy) <= KEY_ISSUE else short
     return short if len(short) <= KEY_ISSUE else f"{short[: KEY_ISSUE - 1].rstrip()}…"

@@ -24,7 +24,7 @@ def undecidable(facts: Facts) -> Verdict | None:
             gain=access.waste,
         )
     names = [label(key) for key in facts.unread]
-    figures = {"missing": listed(names, 5), "first": names[0]}
+    figures = {"missing": listed(names, 3), "first": names[0]}
     return Verdict("unknown", "not_recorded", "none", figures, facts.unread)
 
 

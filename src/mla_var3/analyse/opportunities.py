@@ -123,6 +123,7 @@ def _fits(action: str, facts: Facts, verdict: Verdict) -> bool:
 
 def _idea(action: str, facts: Facts, verdict: Verdict) -> Idea:
     metric = verdict.keys[0] if verdict.keys else verdict.cause
+    value = verdict.trigger
     own, why, relieves = verdict.gain, _WHY.get(action, ""), _RELIEVES.get(action, ())
     relief = own or 0.0
     if action == "use_wgmma":
@@ -130,11 +131,12 @@ def _idea(action: str, facts: Facts, verdict: Verdict) -> Idea:
     elif action == "coalesce":
         relief = own = facts.access.waste
         relieves = (*relieves, "dram") if verdict.cause == "dram" else relieves
+        metric, value = facts.access.keys[0], facts.access.brief
     elif action == "wider_accesses":
         relief = own = _wider(facts)
         relieves = relieves if own else ()
         own = own or None
-    return Idea(action, metric, verdict.trigger, own, why, relieves, relief)
+    return Idea(action, metric, value, own, why, relieves, relief)
 
 
 def _wider(facts: Facts) -> float:

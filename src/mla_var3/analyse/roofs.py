@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mla_var3.analyse import dram_roof
+from mla_var3.analyse import divergence, dram_roof
 from mla_var3.analyse.facts import L1_UNITS, PIPES, Facts
 from mla_var3.analyse.knowledge import limit
 from mla_var3.analyse.verdict import Remarks, Verdict, at_most, fact, weaker
@@ -17,6 +17,8 @@ def decide(facts: Facts) -> Verdict | None:
         return None
     confidence = at_most("medium", value < limit("roof_clear") or not facts.all_roofs_read)
     if key in PIPES:
+        # lanes that are off fill a pipe as well: without their counter the cause is less sure
+        confidence = weaker(confidence, at_most("medium", divergence.lanes(facts) is None))
         return _pipe(facts, key, value, confidence)
     if key == "dram":
         verdict = dram_roof.verdict(facts, "medium")
