@@ -1,0 +1,214 @@
+"""What runs: a plan (the problem), its stages (kernels), their tilings and the work they do.
+
+A plan is a frozen dataclass whose fields are the problem's sizes. `plan(*inputs)` gives what is
+launched: one `Kernel`, a `KernelPipeline` (stages in order on one stream) or `ConcurrentKernels`
+(stages on streams of their own). `plan_empty()` gives the same without tensors: names, tilings,
+grids and costs, for rooflines and for `static`. Kernels know of no profiler; torch is imported
+inside methods only.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from mla_var3.core.errors import BadArgument
+
+Language = Literal["cutile", "triton", "torch", "peer"]
+Tensor = Any
+"""A torch tensor; core does not import torch."""
+
+DTYPE_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+DTYPE_NAMES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
+
+
+def problem(default: Any, what: str, unit: str = "") -> Any:
+    """A field of a plan or tiling with the help text and unit that the command line shows."""
+    return field(default=default, metadata={"help": what, "unit": unit})
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The algorithm's own work: FLOPs, and bytes that must cross device memory once."""
+
+    flops: float
+    read_bytes: float
+    write_bytes: float
+
+    @property
+    def bytes(self) -> float:
+        return self.read_bytes + self.write_bytes
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.flops + other.flops,
+            self.read_bytes + other.read_bytes,
+            self.write_bytes + other.write_bytes,
+        )
+
+
+@dataclass(frozen=True, order=True)
+class Tiling:
+    """Tile sizes and compiler hints of one stage: data that a tuner may search and store."""
+
+    TUNED_FOR: ClassVar[tuple[str, ...]] = ()
+    """Architectures it is meant for, such as `sm_90`; empty: any."""
+
+    def validate(self, plan: "KernelPlan") -> bool:
+        """Whether this tiling can run the plan's problem at all."""
+        return True
+
+    def as_dict(self) -> dict[str, int | float | str | bool | None]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True)
+class CompiledStage:
+    """What the compiler gave for one stage and one architecture; sizes in bytes a block."""
+
+    arch: str
+    files: tuple[str, ...]
+    registers: int | None = None
+    spill_bytes: int | None = None
+    """Local-memory bytes a thread (stack frame or spills); None where the tools do not tell."""
+    static_shared_bytes: int | None = None
+    dynamic_shared_bytes: int | None = None
+    threads: int | None = None
+    opcodes: Mapping[str, int] = field(default_factory=dict)
+    """SASS opcode to how often it stands in the code (static count, not executed)."""
+    remarks: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Artifact or figure to the reason it is not here."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One stage. `launch` is bound to its tensors; in `plan_empty()` it is None."""
+
+    name: str
+    tiling: Tiling
+    cost: Cost
+    grid: tuple[int, ...]
+    candidates: tuple[Tiling, ...] = ()
+    launch: Callable[[], None] | None = None
+    outputs: tuple[Tensor, ...] = ()
+    """Tensors this stage writes, so that a check can poison them; the first one of the last stage
+    is the plan's result."""
+    compile_to_files: Callable[[Path, str], CompiledStage] | None = None
+    """`(folder, arch)` writes the artifacts and tells what came out; None: nothing to compile."""
+    no_compile_reason: str = ""
+    sms: int | None = None
+    """SMs this stage is meant to have; None: all."""
+    compute_dtype: str = "bf16"
+    """Peak that its FLOPs count against."""
+
+    @property
+    def stages(self) -> tuple["Kernel", ...]:
+        return (self,)
+
+
+@dataclass(frozen=True)
+class KernelPipeline:
+    """Stages in order on one stream."""
+
+    stages: tuple[Kernel, ...]
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.stages)
+
+
+@dataclass(frozen=True)
+class ConcurrentKernels:
+    """Stages on streams of their own, joined by events; `after` runs when all are done."""
+
+    stages: tuple[Kernel, ...]
+    after: tuple[Kernel, ...] = ()
+    streams: int = 2
+    """1 runs the same stages one after the other."""
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.stages + self.after)
+
+
+Runnable = Kernel | KernelPipeline | ConcurrentKernels
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelPlan(ABC):
+    """One problem of one kernel. Subclasses are found by their file; see `core.locate`.
+
+    Shapes by letter: b sequences, s new tokens, t context tokens (the new ones included), h heads,
+    d head size, k latent size, p rope size.
+    """
+
+    KERNEL: ClassVar[str] = ""
+    VERSION: ClassVar[str] = "base"
+    LANGUAGE: ClassVar[Language] = "torch"
+
+    b: int = problem(32, "sequences in the batch", "sequences")
+    s: int = problem(1, "new tokens a sequence", "tokens")
+    t: int = problem(4096, "context a sequence, the new tokens included", "tokens")
+    h: int = problem(128, "query heads", "heads")
+    d: int = problem(128, "size of a head", "elements")
+    k: int = problem(512, "size of the latent", "elements")
+    p: int = problem(64, "size of the rope part", "elements")
+    dtype: str = problem("bf16", "element type of inputs and output: bf16 or fp16")
+    causal: bool = problem(False, "mask the future among the s new tokens")
+
+    def validate(self) -> None:
+        """Raise `BadArgument`, one line, for a problem that cannot exist."""
+        for name in ("b", "s", "t", "h", "d", "k", "p"):
+            value = getattr(self, name)
+            if value < 1:
+                raise BadArgument(f"--{name}={value}: must be at least 1")
+        if self.s > self.t:
+            raise BadArgument(
+                f"--s={self.s} is larger than --t={self.t}: t counts the new tokens too"
+            )
+        if self.dtype not in DTYPE_BYTES:
+            raise BadArgument(f"--dtype={self.dtype}: one of {', '.join(DTYPE_BYTES)}")
+
+    def params(self) -> dict[str, int | float | str | bool]:
+        """The problem as it stands in params.json, dtype by its full name."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return values | {"dtype": DTYPE_NAMES.get(self.dtype, self.dtype)}
+
+    def tilings(self) -> dict[str, Tiling]:
+        """Tiling of each stage by its name."""
+        return {kernel.name: kernel.tiling for kernel in stages_of(self.plan_empty())}
+
+    def with_tilings(self, tilings: Mapping[str, Tiling]) -> Self:
+        """The same plan with other tilings; a plan without tunable stages refuses."""
+        raise BadArgument(f"{self.KERNEL} has no tilings to choose")
+
+    @abstractmethod
+    def prepare_inputs(self, device: str, seed: int = 0) -> tuple[Tensor, ...]:
+        """Seeded random inputs on `device`, in the order that `plan` takes them."""
+
+    @abstractmethod
+    def reference_fn(self, *inputs: Tensor) -> Tensor:
+        """The result in float32, computed plainly with torch."""
+
+    @abstractmethod
+    def plan(self, *inputs: Tensor) -> Runnable:
+        """What is launched for these inputs."""
+
+    @abstractmethod
+    def plan_empty(self) -> Runnable:
+        """The same stages without tensors."""
+
+    def _autotune_configs(self) -> dict[str, tuple[Tiling, ...]]:
+        """Candidates of each stage; by default the tiling in use."""
+        return {name: (tiling,) for name, tiling in self.tilings().items()}
+
+    @abstractmethod
+    def _algorithmic_flops_bytes(self, tiling: Tiling | None = None) -> Cost:
+        """Work of the whole algorithm, independent of how it is tiled."""
+
+
+def stages_of(runnable: Runnable) -> tuple[Kernel, ...]:
+    """All stages of what a plan launches, in order."""
+    if isinstance(runnable, ConcurrentKernels):
+        return runnable.stages + runnable.after
+    return runnable.stages
