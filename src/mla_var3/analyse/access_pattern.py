@@ -113,7 +113,8 @@ def _bytes(get: Get) -> _Found | None:
 
 def _inferred(get: Get, l1_units: dict[str, float], shared: bool) -> _Found | None:
     requests, wavefronts = get("lsu_requests") or 0.0, l1_units.get("l1_data")
-    if shared or wavefronts is None or requests <= limit("requests_readable"):
+    unknown = wavefronts is None or get("shared_memory") is None
+    if shared or unknown or wavefronts is None or requests <= limit("requests_readable"):
         return None
     ratio = wavefronts / requests
     if ratio < limit("wavefronts_instruction"):

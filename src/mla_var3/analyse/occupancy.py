@@ -86,6 +86,7 @@ def remarks(facts: Facts, verdict: Verdict) -> Remarks:
     waiting = verdict.bound_class == "Latency" and verdict.cause not in _NO_GRID
     if waiting and theoretical is not None and achieved is not None:
         if achieved < limit("occupancy_imbalance") / 100.0 * theoretical:
-            text = f"occupancy {percent(achieved)} of {percent(theoretical)}: short blocks or uneven warps"
+            text = f"occupancy {percent(achieved)} of {percent(theoretical)}"
+            text += ": short blocks or uneven warps"
             evidence.append(fact(text, "occupancy", "occupancy_theoretical"))
     return Remarks(evidence=tuple(evidence))

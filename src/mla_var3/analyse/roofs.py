@@ -15,22 +15,28 @@ def decide(facts: Facts) -> Verdict | None:
     key, value = facts.highest
     if value < limit("roof_reached"):
         return None
-    confidence = at_most("medium", value < limit("roof_clear") or not facts.all_roofs_read)
+    confidence = _confidence(facts, value)
     if key in PIPES:
         # lanes that are off fill a pipe as well: without their counter the cause is less sure
         confidence = weaker(confidence, at_most("medium", divergence.lanes(facts) is None))
         return _pipe(facts, key, value, confidence)
     if key == "dram":
         verdict = dram_roof.verdict(facts, "medium")
-        return replace(verdict, confidence=weaker(verdict.confidence, "medium"))
+        return replace(verdict, confidence=weaker(confidence, "medium"))
     verdict = _l1(facts, value, confidence) if key in L1_UNITS else _l2(facts, value, confidence)
-    return replace(verdict, confidence=weaker(verdict.confidence, _tensor_doubt(facts, key)))
+    return replace(verdict, confidence=weaker(verdict.confidence, _tensor_doubt(facts)))
 
 
-def _tensor_doubt(facts: Facts, key: str) -> Confidence:
-    """Without TC % a busy L1 may be the operand reads of a full tensor pipe."""
-    operands = key in L1_UNITS and facts.mma_family != "" and facts.access.shared_used
-    return at_most("low", facts.tensor is None and operands)
+def _confidence(facts: Facts, value: float) -> Confidence:
+    """A roof just reached is less sure, and so is one beside roofs that were not read."""
+    doubts = (value < limit("roof_clear")) + (not facts.all_roofs_read)
+    return ("high", "medium", "low")[doubts]
+
+
+def _tensor_doubt(facts: Facts) -> Confidence:
+    """Without TC % a busy L1 or L2 may only feed a full tensor pipe."""
+    no_operands = facts.mma_family == "" or facts.get("shared_memory") == 0
+    return at_most("low", facts.tensor is None and not no_operands)
 
 
 def _pipe(facts: Facts, key: str, value: float, confidence: Confidence) -> Verdict:
