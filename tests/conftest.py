@@ -22,3 +22,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
         return path
 
     return unpack
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write expected texts anew")
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether expected texts are to be written instead of compared."""
+    return bool(request.config.getoption("--update-golden"))

@@ -112,5 +112,5 @@ def _next(read: Diagnosed, file: str) -> tuple[str, str]:
     typed = Path(file).name if Path(file).is_absolute() else file
     name = typed if len(typed) <= 60 and " " not in typed else "FILE"
     if read.stored:
-        return f"mla diagnose {name} --contract", "the same as a contract"
-    return f"mla import {name}", "stores report.md, contract.md and profile.json"
+        return f"mla diagnose {name} --contract", "gives the contract"
+    return f"mla import {name}", "stores report and contract"

@@ -1,12 +1,17 @@
 """One kernel on the screen: its verdict, then the labelled lines that explain it."""
 
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
 from mla_var3.core import units
 from mla_var3.core.diagnosis import Diagnosis, Opportunity
 from mla_var3.core.record import HotLine, Stage
-from mla_var3.render.layout import WIDTH, paragraph, plain, shorten, shorten_name
+from mla_var3.render.layout import COLUMN, WIDTH, items, paragraph, plain, shorten, shorten_name
 
 LINES = 2
 """Most lines that one label of one kernel may take."""
+
+EMPTY: Mapping[str, Collection[str]] = MappingProxyType({})
 
 CLASS_WORDS = {
     "Memory": "Memory-bound",
@@ -23,39 +28,63 @@ def verdict_lines(position: int, stage: Stage, verdict: Diagnosis, width: int) -
     name = shorten_name(stage.name, width).ljust(width)
     time = units.duration(stage.value("duration")).rjust(10)
     head = f"{position:<2} {name}  {time}   {CLASS_WORDS[verdict.bound]:<13}   "
-    limiter = paragraph("", verdict.limiter, LINES, column=len(head))
+    limiter = paragraph("", verdict.limiter, LINES + 1, column=len(head))
     limiter[:1] = [head + line.strip() for line in limiter[:1]]
     return limiter or [head.rstrip()]
 
 
-def detail_lines(stage: Stage, verdict: Diagnosis, most: int) -> list[str]:
-    """The labelled lines below a verdict; a label without content is left out."""
+def detail_lines(
+    stage: Stage, verdict: Diagnosis, most: int, common: Mapping[str, Collection[str]] = EMPTY
+) -> list[str]:
+    """The labelled lines below a verdict; a label without content is left out.
+
+    With `most` 1 the report is crowded: one line a label, and the best thing to try only.
+    `common` holds what is said once for all kernels, by label.
+    """
     lines = _evidence(verdict, most)
-    lines += _labelled("not it", [item.text for item in verdict.counter_evidence], most)
+    lines += items("not it", [item.text for item in verdict.counter_evidence], most)
     if verdict.where:
         lines += paragraph("where", where_text(verdict.where), most)
     for item in verdict.opportunities[: 3 if most > 1 else 1]:
-        lines += paragraph("try", opportunity_text(item), most)
-    lines += _labelled("unknown", list(verdict.not_checked), most)
-    lines += _labelled("n/a", missing_texts(stage), most)
-    return lines + _labelled("doubt", [*verdict.notes, *stage.warnings], most)
+        lines += paragraph("try", opportunity_text(item, how=most > 1), most)
+    for label, texts in open_points(stage, verdict).items():
+        own = [text for text in texts if text not in common.get(label, ())]
+        lines += items(label, own, most)
+    return lines
+
+
+def open_points(stage: Stage, verdict: Diagnosis) -> dict[str, list[str]]:
+    """What this report cannot tell of a kernel, and what to doubt, by label."""
+    return {
+        "unknown": list(verdict.not_checked),
+        "n/a": missing_texts(stage),
+        "doubt": [*verdict.notes, *stage.warnings],
+    }
 
 
 def where_text(line: HotLine) -> str:
-    """`prog.py:15  s = tl.dot(q, k)   16.7 % of samples, WARPGROUP.DEPBAR`."""
+    """`prog.py:15  s = tl.dot(q, k)   16.7 % of samples, WARPGROUP.DEPBAR`.
+
+    The stall, then the instruction, give way to the source text; after that the text is cut.
+    """
     place = f"{plain(line.file)}:{line.line}" + (" (library)" if line.library else "")
-    samples = f"{line.samples_pct:.1f} % of samples"
-    about = ", ".join(part for part in (samples, line.instruction, line.stall) if part)
-    room = WIDTH - 20 - len(place) - len(about)
+    known = [f"{line.samples_pct:.1f} % of samples", line.instruction, line.stall]
+    about = [part for part in known if part]
+    while True:
+        told = ", ".join(about)
+        room = WIDTH - COLUMN - 5 - len(place) - len(told)
+        if len(plain(line.text)) <= room or len(about) == 1:
+            break
+        about.pop()
     text = shorten(line.text, max(room, 12)) if line.text else ""
-    return f"{place}  {text}   {about}" if text else f"{place}   {about}"
+    return f"{place}  {text}   {told}" if text else f"{place}   {told}"
 
 
-def opportunity_text(item: Opportunity) -> str:
+def opportunity_text(item: Opportunity, how: bool = True) -> str:
     """`name, up to 53 % (roofline gap): how`."""
     cap = f" ({item.bound})" if item.bound else ""
-    how = f": {item.how}" if item.how else ""
-    return f"{item.name}, up to {units.gain(item.gain_pct)} %{cap}{how}"
+    more = f": {item.how}" if item.how and how else ""
+    return f"{item.name}, up to {units.gain(item.gain_pct)} %{cap}{more}"
 
 
 def missing_texts(stage: Stage) -> list[str]:
@@ -71,19 +100,8 @@ def missing_texts(stage: Stage) -> list[str]:
 
 
 def _evidence(verdict: Diagnosis, most: int) -> list[str]:
-    """The evidence, with the confidence at the right edge of its first line or below."""
+    """The evidence, with the confidence at the right edge of its first line."""
     confidence = f"confidence {verdict.confidence}"
-    text = " · ".join(item.text for item in verdict.evidence) or "n/a"
-    lines = paragraph("evidence", text, most)
-    room = WIDTH - len(lines[0])
-    if room >= len(confidence) + 3:
-        lines[0] += confidence.rjust(room)
-    elif len(lines) < most or len(lines[-1]) + len(confidence) + 3 > WIDTH:
-        lines.append(confidence.rjust(WIDTH))
-    else:
-        lines[-1] += confidence.rjust(WIDTH - len(lines[-1]))
-    return lines
-
-
-def _labelled(label: str, texts: list[str], most: int) -> list[str]:
-    return paragraph(label, " · ".join(texts), most) if texts else []
+    texts = [item.text for item in verdict.evidence] or [units.NA]
+    first, *others = items("evidence", texts, most, width=WIDTH - len(confidence) - 2)
+    return [first + confidence.rjust(WIDTH - len(first)), *others]

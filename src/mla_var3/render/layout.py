@@ -1,10 +1,20 @@
 """Text within 100 columns: shortening names, aligned labels, wrapping at words."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
 WIDTH = 100
 ELLIPSIS = "…"
+COLUMN = 16
+"""Where the text beside a label begins."""
+
+OPEN = "not decidable: "
+"""Begins many texts of one label; said once in a line."""
+
+_TIED = "\u00a0"
+_UNIT = re.compile(r"(\d) (%|x\b|[µnm]?s\b|[kMG]?Hz\b|[KMG]?B\b)")
+"""A figure and its unit, which must stand on one line."""
 
 
 def printable(text: str) -> str:
@@ -53,17 +63,31 @@ def unique_names(names: Sequence[str], width: int) -> list[str]:
     return result
 
 
-def paragraph(label: str, text: str, lines: int | None = None, column: int = 16) -> list[str]:
+def paragraph(
+    label: str, text: str, lines: int | None = None, column: int = COLUMN, width: int = WIDTH
+) -> list[str]:
     """`     label     text…`, wrapped under the text's own column, at most `lines` lines."""
-    return textwrap.wrap(
-        printable(text),
-        WIDTH,
+    wrapped = textwrap.wrap(
+        _UNIT.sub(rf"\1{_TIED}\2", printable(text)),
+        width,
         initial_indent=f"     {label}".ljust(column),
         subsequent_indent=" " * column,
         max_lines=lines,
         placeholder=f" {ELLIPSIS}",
         break_on_hyphens=False,
     )
+    return [line.replace(_TIED, " ") for line in wrapped]
+
+
+def items(label: str, texts: Sequence[str], lines: int, width: int = WIDTH) -> list[str]:
+    """Texts joined with ` · ` below one label; those that do not fit are left out whole."""
+    texts = [texts[0], *(text.removeprefix(OPEN) for text in texts[1:])] if texts else []
+    for kept in range(len(texts), 0, -1):
+        more = f"{_TIED}{ELLIPSIS}" if kept < len(texts) else ""
+        wrapped = paragraph(label, " · ".join(texts[:kept]) + more, width=width)
+        if len(wrapped) <= lines:
+            return wrapped
+    return paragraph(label, texts[0], lines, width=width) if texts else []
 
 
 def flow(parts: Iterable[str], separator: str = " · ", indent: str = "") -> list[str]:

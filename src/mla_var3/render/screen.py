@@ -6,10 +6,16 @@ from mla_var3.core import units
 from mla_var3.core.device import Device, check_peak
 from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
 from mla_var3.core.record import Profile, Stage
-from mla_var3.render.kernel_block import CLASS_WORDS, LINES, detail_lines, verdict_lines
-from mla_var3.render.layout import WIDTH, flow, paragraph, plain
+from mla_var3.render.kernel_block import (
+    CLASS_WORDS,
+    LINES,
+    detail_lines,
+    open_points,
+    verdict_lines,
+)
+from mla_var3.render.layout import WIDTH, flow, items, paragraph, plain
 
-NAME_WIDTH = 22
+NAME_WIDTH = 18
 CROWDED = 4
 """From more kernels than this on, a label takes one line, so that all fit one screen."""
 
@@ -33,16 +39,20 @@ def render_screen(profile: Profile, diagnosis: ProfileDiagnosis, request: Screen
     width = name_width(shown)
     lines = [*header(profile, request.title), ""]
     most = 1 if len(shown) > CROWDED else LINES
+    common = _common(shown, verdicts)
     for position, stage in enumerate(profile.stages, start=1):
         if stage in shown:
             lines += verdict_lines(position, stage, verdicts[stage.name], width)
-            lines += detail_lines(stage, verdicts[stage.name], most)
+            lines += detail_lines(stage, verdicts[stage.name], most, common)
     rest = [stage for stage in profile.stages if stage not in shown]
     if rest:
         lines.append(_others(rest, verdicts, width))
-    notes = remarks(profile, diagnosis, request.device)
-    lines += [""] * bool(notes)
-    lines += [line for text in notes for line in paragraph("note", text, LINES)]
+    notes = [paragraph("note", text, LINES) for text in remarks(profile, diagnosis, request.device)]
+    for label, texts in common.items():
+        first = [f"all kernels: {text}" for text in texts[:1]]
+        notes.append(items(label, first + texts[1:], 2 * LINES))
+    notes = [note for note in notes if note]
+    lines += ["", *(line for note in notes for line in note)] if notes else []
     return "\n".join([*lines, "", *_last(profile.stages, request.next_step)]) + "\n"
 
 
@@ -80,6 +90,17 @@ def _clocks(profile: Profile) -> str:
     of = f" of {limit / 1e9:.2f}" if limit else ""
     lock = {True: " (locked)", False: " (not locked)", None: ""}[environment.clocks_locked]
     return f"SM clock {units.clock_range(clocks)}{of}{lock}"
+
+
+def _common(stages: list[Stage], verdicts: dict[str, Diagnosis]) -> dict[str, list[str]]:
+    """By label, what holds for every kernel shown and is therefore said once, at the end."""
+    if len(stages) < 2:
+        return {}
+    points = [open_points(stage, verdicts[stage.name]) for stage in stages]
+    return {
+        label: [text for text in texts if all(text in p[label] for p in points)]
+        for label, texts in points[0].items()
+    }
 
 
 def _others(stages: list[Stage], verdicts: dict[str, Diagnosis], width: int) -> str:

@@ -42,7 +42,7 @@ def diagnose_file(path: Path, kernel: str | None = None, devices: Path | None = 
         raise NotFound(f"NOT_FOUND {path.name}: no such file; check the path")
     table = load_devices(devices)
     stored = _is_stored(path)
-    profile = _filtered(load_profile(path), kernel) if stored else _read(path, kernel)
+    profile = _filtered(load_profile(path) if stored else _read(path), kernel)
     if profile.status in ("KERNEL_FAILED", "CHECK_FAILED"):
         raise KernelFailed(f"{profile.status} {profile.failure}")
     name = profile.environment.device
@@ -80,10 +80,10 @@ def _is_stored(path: Path) -> bool:
     )
 
 
-def _read(path: Path, kernel: str | None) -> Profile:
+def _read(path: Path) -> Profile:
     from mla_var3.measure.ncu_reader import read_report
 
-    return read_report(path, kernel=kernel)
+    return read_report(path)
 
 
 def _filtered(profile: Profile, kernel: str | None) -> Profile:
