@@ -1,0 +1,68 @@
+"""Find NVIDIA's `ncu_report` module: the PyPI package, else that of an installed Nsight Compute."""
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mla_var3.core.errors import MachineCannot
+
+_INSTALL = "python -m pip install ncu-report"
+_ROOTS = (
+    "/opt/nvidia/nsight-compute",
+    "/usr/local/NVIDIA-Nsight-Compute",
+    "/Applications/NVIDIA Nsight Compute.app/Contents/MacOS",
+    "C:/Program Files/NVIDIA Corporation",
+)
+
+
+def load_module() -> Any:
+    """The module `ncu_report`. Raises `MachineCannot` with the install line where there is none."""
+    found = _import()
+    if found is not None:
+        return found
+    for folder in installed_folders():
+        sys.path.insert(0, str(folder))
+        try:
+            found = _import()
+        finally:
+            sys.path.remove(str(folder))
+        if found is not None:
+            return found
+    raise MachineCannot(
+        f"reading a .ncu-rep needs the module ncu_report, which is not here: {_INSTALL} "
+        "(or install Nsight Compute); exports of ncu --csv are read without it"
+    )
+
+
+def installed_folders() -> list[Path]:
+    """Folders with an `ncu_report.py` of installed Nsight Compute versions, newest first."""
+    return sorted(set(_candidates()), key=_version_of, reverse=True)
+
+
+def _import() -> Any:
+    try:
+        return importlib.import_module("ncu_report")
+    except (ImportError, OSError, KeyError):
+        # KeyError: the package's own look-up of an unknown platform
+        return None
+
+
+def _candidates() -> Iterator[Path]:
+    roots = [Path(root) for root in _ROOTS]
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if home := os.environ.get(variable):
+            roots += [Path(home), *Path(home).glob("nsight-compute*")]
+    for root in roots:
+        for pattern in ("extras/python", "*/extras/python", "python"):
+            for folder in root.glob(pattern):
+                if (folder / "ncu_report.py").is_file() or (folder / "ncu_report").is_dir():
+                    yield folder
+
+
+def _version_of(folder: Path) -> tuple[int, ...]:
+    versions = re.findall(r"(20\d\d)\.(\d+)(?:\.(\d+))?", str(folder))
+    return tuple(int(part or 0) for part in versions[-1]) if versions else ()

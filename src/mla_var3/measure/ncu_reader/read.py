@@ -1,0 +1,69 @@
+"""Read one file of Nsight Compute into a `Profile`: `.ncu-rep`, packed, or an export of `--csv`."""
+
+import hashlib
+import mmap
+import re
+from pathlib import Path
+
+import msgspec
+
+from mla_var3.core.errors import NotFound
+from mla_var3.core.record import Profile, SourceFile, Stage
+from mla_var3.measure.ncu_reader.file_kind import sniff
+from mla_var3.measure.ncu_reader.packed import unpacked
+
+
+def read_report(path: Path, *, kernel: re.Pattern[str] | None = None) -> Profile:
+    """Record of a report; `kernel` keeps the launches whose short or full name it finds.
+
+    Raises `UnreadableFile` with its word, `NotFound` without the file or without such a kernel,
+    and `MachineCannot` where a .ncu-rep cannot be read for want of `ncu_report`.
+    """
+    kind = sniff(path)
+    if kind == "xz" or kind == "gz":
+        with unpacked(path, kind) as plain:
+            profile = _read(plain, path)
+    else:
+        profile = _read(path, path)
+    return profile if kernel is None else _only(profile, kernel)
+
+
+def _read(plain: Path, given: Path) -> Profile:
+    kind = sniff(plain, unpacked_from=given if plain != given else None)
+    # each imported where it is used: the other would cost a part of a quick start
+    if kind == "ncu-csv":
+        from mla_var3.measure.ncu_reader import csv_export
+
+        return csv_export.read_csv(plain, _source(given, "ncu-csv"))
+    from mla_var3.measure.ncu_reader import report_file
+
+    return report_file.read_report_file(
+        plain, _source(given, "ncu-rep"), walkable=kind == "ncu-rep"
+    )
+
+
+def _source(path: Path, kind: str) -> SourceFile:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        digest = hashlib.sha256(data).hexdigest()
+        size = len(data)
+    return SourceFile(
+        file=path.name,
+        kind="ncu-csv" if kind == "ncu-csv" else "ncu-rep",
+        bytes=size,
+        sha256=digest,
+    )
+
+
+def _only(profile: Profile, kernel: re.Pattern[str]) -> Profile:
+    kept = tuple(s for s in profile.stages if kernel.search(s.name) or kernel.search(s.kernel))
+    if not kept:
+        raise NotFound(
+            f"no kernel matches {kernel.pattern}: the file has {_listed(profile.stages)}"
+        )
+    return msgspec.structs.replace(profile, stages=kept)
+
+
+def _listed(stages: tuple[Stage, ...], most: int = 5) -> str:
+    names = list(dict.fromkeys(stage.name for stage in stages))
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,126 @@
+"""Read a `.ncu-rep`: what the file itself tells, then what `ncu_report` shows of it."""
+
+import mmap
+import re
+from pathlib import Path
+
+import msgspec
+
+from mla_var3.core.errors import UnreadableFile
+from mla_var3.core.record import Profile, SourceFile, Stage
+from mla_var3.measure.ncu_reader import blocks, versions
+from mla_var3.measure.ncu_reader.environment import iso_time
+from mla_var3.measure.ncu_reader.names import unique_names
+from mla_var3.measure.ncu_reader.part import Part, read_parts
+
+_HEADLINES = ("duration", "tensor", "dram")
+_COPY_AGAIN = "copy it again, or record it again"
+
+
+def read_report_file(path: Path, source: SourceFile, *, walkable: bool) -> Profile:
+    """Record of a .ncu-rep. `walkable` is False for the packed form `.ncu-repz`."""
+    layout, capture = blocks.Layout(end="unknown"), None
+    if walkable:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            with memoryview(data) as view:
+                layout = blocks.walk(view)
+                capture = versions.capture_version(layout, view)
+        refuse(layout, source.bytes)
+    part = read_parts(path, layout.launches)
+    if capture:
+        environment = msgspec.structs.replace(part.environment, capture_tool=f"ncu {capture}")
+        part = msgspec.structs.replace(part, environment=environment)
+    return build_profile(part, layout, source)
+
+
+def refuse(layout: blocks.Layout, size: int) -> None:
+    """Raise for a file of which nothing can be shown, before any library is loaded."""
+    if layout.launches or layout.end == "unknown":
+        return
+    if layout.end == "cut":
+        raise UnreadableFile(
+            "TRUNCATED",
+            f"the file ends after {size:,} bytes, inside its first launch: {_COPY_AGAIN}",
+        )
+    raise UnreadableFile(
+        "NO_KERNELS",
+        "a whole report without a kernel: the filter of the recording matched no launch, "
+        "or the program launched none",
+    )
+
+
+def build_profile(contents: Part, layout: blocks.Layout, source: SourceFile) -> Profile:
+    """The record, with the status that the evidence allows."""
+    stages = _named(contents.stages)
+    failure = _truncation(contents, layout) or _interruption(stages)
+    if not stages:
+        if contents.ghosts:
+            raise UnreadableFile("TRUNCATED", f"no launch is whole: {_COPY_AGAIN}")
+        raise UnreadableFile("NOT_A_REPORT", "ncu_report finds no launch in it")
+    if not failure and not any(key in stage.metrics for stage in stages for key in _HEADLINES):
+        raise UnreadableFile(
+            "NO_METRICS",
+            "none of duration, tensor % and DRAM % is in it: record it with ncu --set full",
+        )
+    return Profile(
+        mode="ncu",
+        status="PARTIAL" if failure else "OK",
+        stages=stages,
+        environment=contents.environment,
+        source=source,
+        created=iso_time(layout.time),
+        failure=failure,
+        warnings=_warnings(contents, layout),
+    )
+
+
+def _named(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    names = unique_names(stages)
+    return tuple(
+        stage if stage.name == name else msgspec.structs.replace(stage, name=name)
+        for stage, name in zip(stages, names, strict=True)
+    )
+
+
+def _truncation(contents: Part, layout: blocks.Layout) -> str:
+    """Why the file is not whole, "" where nothing speaks for that."""
+    shown = f"shown: {_count(len(contents.stages))}"
+    if contents.ghosts:
+        lost = f"{_count(contents.ghosts)} cannot be read"
+        return f"TRUNCATED {lost}; {shown}; {_COPY_AGAIN}"
+    if layout.end == "cut":
+        missing = f"at least {layout.missing_bytes:,} bytes are missing at the end"
+        return f"TRUNCATED {missing}; {shown}; {_COPY_AGAIN}"
+    if layout.end == "whole" and not layout.tool_version and not contents.environment.device:
+        return f"TRUNCATED the device is missing, which stands behind the first launch; {shown}"
+    return ""
+
+
+def _interruption(stages: tuple[Stage, ...]) -> str:
+    stopped = [stage.name for stage in stages if stage.interrupted]
+    if not stopped:
+        return ""
+    return (
+        f"interrupted: the profiler was stopped inside {len(stopped)} of {_count(len(stages))} "
+        f"({', '.join(stopped[:3])}); record it again"
+    )
+
+
+def _count(number: int) -> str:
+    return "1 launch" if number == 1 else f"{number} launches"
+
+
+def _warnings(contents: Part, layout: blocks.Layout) -> tuple[str, ...]:
+    found = []
+    environment = contents.environment
+    older = versions.too_old(_version(environment.capture_tool), _version(environment.reader_tool))
+    if older:
+        found.append(older)
+    if layout.end == "padded":
+        found.append(f"{layout.padding_bytes:,} zero bytes behind the report are ignored")
+    return tuple(found)
+
+
+def _version(tool: str | None) -> str | None:
+    found = re.search(r"\d[\d.]*$", tool or "")
+    return found.group(0) if found else None
