@@ -51,7 +51,13 @@ CALM = {
 }
 """What a basic report of a kernel without a busy unit holds."""
 
-NO_ROOFS = ("tensor", "dram", "l2", "l1", "l1_data", "lsu_requests") + (
+NO_ROOFS = (
+    "tensor",
+    "dram",
+    "l2",
+    "l1",
+    "l1_data",
+    "lsu_requests",
     "fma",
     "alu",
     "xu",

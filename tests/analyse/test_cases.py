@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import pytest
+from tests.analyse.stages import NO_ROOFS, stage_of
 
 from mla_var3.analyse.diagnose import diagnose_stage
 from mla_var3.core.record import Environment, Stage
-from tests.analyse.stages import NO_ROOFS, stage_of
 
 READS = "dram__bytes_read.sum.pct_of_peak_sustained_elapsed"
 ABSENT = dict.fromkeys((*NO_ROOFS, "active_share"))

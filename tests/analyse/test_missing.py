@@ -1,9 +1,9 @@
 """A rule that lacks a fact says so and stays silent; nothing is assumed to be 0."""
 
 import pytest
+from tests.analyse.stages import HOPPER, stage_of
 
 from mla_var3.analyse.diagnose import diagnose_stage
-from tests.analyse.stages import HOPPER, stage_of
 
 RULES = {
     "tensor": "tensor pipe (TC %) (class by TC % and DRAM %)",

@@ -1,11 +1,11 @@
 """What public reports hold that is odd, each read the right way."""
 
 import pytest
+from tests.analyse.stages import H200, HOPPER, NO_ROOFS, profile_of, stage_of
 
 from mla_var3.analyse.diagnose import diagnose, diagnose_stage
 from mla_var3.core.diagnosis import Diagnosis
 from mla_var3.core.record import Environment
-from tests.analyse.stages import H200, HOPPER, NO_ROOFS, profile_of, stage_of
 
 
 def row(found: Diagnosis, key: str) -> tuple[str, bool | None, str]:

@@ -81,7 +81,7 @@ def _work(facts: Facts, missing: dict[str, str]) -> tuple[Dtype | None, float | 
     if counted:
         dtype = max(counted, key=lambda name: counted[name])
         return dtype, counted[dtype]
-    if facts.tensor is None or facts.tensor >= 1.0:
+    if facts.mma_family != "" and (facts.tensor is None or facts.tensor >= 1.0):
         tensor = "not recorded" if facts.tensor is None else percent(facts.tensor)
         missing["flops"] = f"tensor FLOP counters not in the report (tensor pipe {tensor})"
         return None, None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mla_var3.analyse import occupancy
 from mla_var3.analyse.facts import Facts
-from mla_var3.analyse.knowledge import RuleAction, knowledge, limit
+from mla_var3.analyse.knowledge import RuleAction, knowledge, limit, percent_keys
 from mla_var3.analyse.verdict import Verdict
 from mla_var3.analyse.words import number, percent
 from mla_var3.core.record import Rule
@@ -86,11 +86,26 @@ def _applies(action: str, facts: Facts) -> bool:
 
 
 def _trigger(rule: Rule, facts: Facts, action: str) -> tuple[str, str]:
-    """The metric that the rule names, else the fact that speaks for its action."""
+    """The fact that speaks for the action, else the metric or the rule that NVIDIA names."""
+    key = _SPEAKS.get(action, "")
+    value = facts.get(key) if key else None
+    if value is not None:
+        return key, percent(value) if key in percent_keys() else number(value)
+    if action == "coalesce" and facts.access.uncoalesced:
+        return facts.access.keys[0], facts.access.brief
+    if action == "fuse_fp" and (share := facts.opcode_share("FADD", "FMUL")):
+        return "opcodes", f"FADD and FMUL {percent(share)}"
     if rule.focus:
-        name, value = next(iter(sorted(rule.focus.items())))
-        return name, number(value)
-    keys = {"more_warps": "occupancy", "balance": "active_share", "fill_tail": "waves"}
-    key = keys.get(action, "")
-    value_here = facts.get(key) if key else None
-    return (key, number(value_here)) if value_here is not None else (f"rule {rule.rule}", "on")
+        name, focus = min(rule.focus.items())
+        return name, number(focus)
+    return "ncu_rule", rule.rule
+
+
+_SPEAKS = {
+    "more_warps": "occupancy",
+    "balance": "active_share",
+    "fill_tail": "waves",
+    "more_blocks": "grid_size",
+    "converge": "lanes",
+    "unbank": "shared_wavefronts_excess",
+}
