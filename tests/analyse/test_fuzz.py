@@ -65,6 +65,13 @@ def texts(found: Diagnosis) -> Iterator[str]:
         yield from found.roofline.notes
 
 
+def shown_on_a_line(found: Diagnosis) -> Iterator[str]:
+    """Texts that stand on a line of their own."""
+    yield from (item.text for item in found.evidence + found.counter_evidence)
+    yield from found.not_checked + found.notes
+    yield from (item.name for item in found.opportunities)
+
+
 def check_shape(found: Diagnosis) -> None:
     """What holds for any diagnosis."""
     for text in texts(found):
@@ -72,6 +79,9 @@ def check_shape(found: Diagnosis) -> None:
     assert found.limiter and found.root_cause and found.key_issue
     assert len(found.key_issue) <= 60, found.key_issue
     assert len(SENTENCE_END.findall(found.root_cause)) <= 1, found.root_cause
+    for text in shown_on_a_line(found):
+        assert len(text) <= 92, text  # with its indent within 100 columns
+    assert len(found.limiter) <= 125, found.limiter
     gains = [item.gain_pct for item in found.opportunities]
     assert len(gains) <= 3
     assert gains == sorted(gains, reverse=True)

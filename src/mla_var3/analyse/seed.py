@@ -99,7 +99,7 @@ def _tensor(facts: Facts) -> Verdict:
     tensor = facts.tensor or 0.0
     figures = {
         "tensor": percent(tensor),
-        "family": facts.mma_family or "family not recorded",
+        "family": f" ({facts.mma_family})" if facts.mma_family else "",
     }
     phrase = "tensor"
     if hmma_on_hopper(facts):
