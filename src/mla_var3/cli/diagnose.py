@@ -29,7 +29,8 @@ class Diagnose:
             help=".ncu-rep (also .xz, .gz), ncu --csv export, profile folder or profile.json",
             help_behavior_hint="(one or more)",
         ),
-    ] = ()
+    ]
+    # No default above: tyro would load typeguard to check it, a tenth of a second.
     json: Annotated[bool, arg(help="one JSON document a file and line (mla schema diagnosis)")] = (
         False
     )

@@ -58,18 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def fail(error: MlaError, file: str = "") -> int:
     """Say the error in one line, naming the file; returns its exit code."""
     from mla_var3.cli.console import say
-    from mla_var3.core.errors import UnreadableFile
 
     _trace(error)
     text = str(error)
-    if file and file not in text:
-        if isinstance(error, UnreadableFile):
-            word, _, why = text.partition(" ")
-            text = f"{word} {file}: {why}"
-        else:
-            text = f"{file}: {text}"
     # A word in capitals, such as EMPTY or NOT_FOUND, begins the line: programs look for it.
-    say(text if text.partition(" ")[0].isupper() else f"mla: {text}")
+    word, _, why = text.partition(" ")
+    if not word.isupper():
+        text = f"mla: {text}" if file in text else f"mla: {file}: {text}"
+    elif file not in text:
+        text = f"{word} {file}: {why}"
+    say(text)
     return error.exit_code
 
 

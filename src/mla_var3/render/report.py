@@ -12,7 +12,7 @@ from mla_var3.render.kernel_block import (
     where_text,
 )
 from mla_var3.render.layout import plain
-from mla_var3.render.screen import header, remarks
+from mla_var3.render.screen import header_parts, remarks
 
 ROOFLINE = {
     "achieved_tflops": ("achieved", "TFLOP/s"),
@@ -33,7 +33,7 @@ def render_report(
     """The whole report: what was read, a table of all kernels, then one section a kernel."""
     verdicts = {verdict.stage: verdict for verdict in diagnosis.stages}
     pairs = [(stage, verdicts[stage.name]) for stage in profile.stages]
-    lines = [f"# {_md(title)}", "", _md(" ".join(header(profile, title))), ""]
+    lines = [f"# {_md(title)}", "", _md(" · ".join(header_parts(profile, title))), ""]
     lines += [
         f"**{CLASS_WORDS[diagnosis.bound]}** (most of the time): "
         f"{_md(diagnosis.root_cause)} Confidence {diagnosis.confidence}.",

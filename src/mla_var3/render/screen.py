@@ -37,7 +37,7 @@ def render_screen(profile: Profile, diagnosis: ProfileDiagnosis, request: Screen
     verdicts = {verdict.stage: verdict for verdict in diagnosis.stages}
     shown = longest(profile.stages, request.top)
     width = name_width(shown)
-    lines = [*header(profile, request.title), ""]
+    lines = [*flow(header_parts(profile, request.title), indent="  "), ""]
     most = 1 if len(shown) > CROWDED else LINES
     common = _common(shown, verdicts)
     for position, stage in enumerate(profile.stages, start=1):
@@ -56,18 +56,17 @@ def render_screen(profile: Profile, diagnosis: ProfileDiagnosis, request: Screen
     return "\n".join([*lines, "", *_last(profile.stages, request.next_step)]) + "\n"
 
 
-def header(profile: Profile, title: str) -> list[str]:
-    """`FILE · device · captured by … · N kernels · SM clock a–b GHz of c (locked or not)`."""
+def header_parts(profile: Profile, title: str) -> list[str]:
+    """File, device, capture version, number of kernels, SM clock (range, limit, locked or not)."""
     environment = profile.environment
     tool = environment.capture_tool
-    parts = [
+    return [
         plain(title),
         plain(environment.device or "device n/a"),
         f"captured by {plain(tool)}" if tool else "capture version n/a",
         units.count(len(profile.stages), "kernel"),
         _clocks(profile),
     ]
-    return flow(parts, indent="  ")
 
 
 def longest(stages: tuple[Stage, ...], top: int) -> list[Stage]:

@@ -64,7 +64,7 @@ def _check_json(path: Path, text: str) -> str:
     try:
         if kind == PROFILE_FORMAT:
             return f"profile of {_count(load_profile(path).stages)}"
-        if kind not in _STRUCTS:
+        if not isinstance(kind, str) or kind not in _STRUCTS:
             known = ", ".join((PROFILE_FORMAT, *_STRUCTS))
             raise NoUsableData(f"`format` is {kind!r}, not one of {known} - at `$.format`")
         found: Any = msgspec.json.decode(text, type=_STRUCTS[kind])
