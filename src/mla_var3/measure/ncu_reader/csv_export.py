@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from mla_var3.core.errors import UnreadableFile
 from mla_var3.core.record import Environment, Profile, SourceFile, Stage
 from mla_var3.measure.ncu_reader.csv_counters import CsvCounters, dimensions, number
 from mla_var3.measure.ncu_reader.facts import read_facts
-from mla_var3.measure.ncu_reader.file_kind import decode_text
+from mla_var3.measure.ncu_reader.file_kind import decode_text, is_heading
 from mla_var3.measure.ncu_reader.names import short_name, unique_names
 from mla_var3.measure.ncu_reader.rules import read_rules
 from mla_var3.measure.ncu_reader.stage import LONGEST_NAME, cut, interrupted
@@ -39,7 +39,11 @@ class _Launch:
 
 def read_csv(path: Path, source: SourceFile) -> Profile:
     """Record of an export. Raises `UnreadableFile` where it has no launch or nothing to show."""
-    rows, problem = _rows(decode_text(path.read_bytes()))
+    try:
+        rows, problem = _rows(decode_text(path.read_bytes()))
+    except csv.Error as error:
+        why = "the table below ncu's heading is damaged: export it again"
+        raise UnreadableFile("NOT_A_REPORT", why) from error
     launches = _details(rows) if rows and "Metric Name" in rows[0] else _raw(rows)
     if not launches:
         raise UnreadableFile("NO_KERNELS", "a CSV export with a heading and no launch below it")
@@ -64,25 +68,17 @@ def read_csv(path: Path, source: SourceFile) -> Profile:
 def _rows(text: str) -> tuple[list[Row], str]:
     """Rows below the heading as dictionaries, without banners; and what is wrong with the last."""
     lines = [line for line in text.splitlines() if line and not line.startswith("==")]
-    start = next(i for i, line in enumerate(lines) if '"Kernel Name"' in line and '"ID"' in line)
-    header = next(csv.reader([lines[start]]))
+    start = next(index for index, line in enumerate(lines) if is_heading(line))
+    header, *table_rows = csv.reader(lines[start:])
     rows: list[Row] = []
     problem = ""
-    for cells in csv.reader(_whole_lines(lines[start + 1 :])):
-        if cells == header or len(cells) < 2:
-            # the heading again (several exports in one file), or a line the program printed
-            continue
-        if len(cells) < len(header):
-            problem = _CUT_ROW
-            continue
-        problem = ""
-        rows.append(dict(zip(header, cells, strict=False)))
+    for cells in table_rows:
+        # not a row of the table: the heading again, or a line that the program printed
+        if len(cells) == len(header) and cells != header:
+            rows.append(dict(zip(header, cells, strict=True)))
+    if table_rows and 1 < len(table_rows[-1]) < len(header):
+        problem = _CUT_ROW
     return rows, problem
-
-
-def _whole_lines(lines: list[str]) -> Iterator[str]:
-    """The lines of the table: those that begin as a row does."""
-    return (line for line in lines if line.startswith('"'))
 
 
 def _details(rows: Iterable[Row]) -> list[_Launch]:

@@ -1,5 +1,6 @@
 """What kind of file it is, told by its first bytes and never by its name alone."""
 
+import csv
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,8 @@ from mla_var3.measure.ncu_reader import blocks
 FileKind = Literal["ncu-rep", "ncu-repz", "ncu-csv", "xz", "gz"]
 
 LARGEST_BYTES = 1 << 30
+_LARGEST_TEXT = 256 << 20
+_SEARCHED_TEXT = 16 << 20
 _HEAD = 64 << 10
 _XZ, _GZ, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOT_OURS = {
@@ -20,7 +23,6 @@ _NSYS_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
 _NSYS = "a report of Nsight Systems; it holds no counters: record one with ncu"
 _LFS = b"version https://git-lfs"
 _BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-_HEADER_WORDS = ('"ID"', '"Kernel Name"')
 
 
 def sniff(path: Path, unpacked_from: Path | None = None) -> FileKind:
@@ -43,6 +45,16 @@ def decode_text(data: bytes) -> str:
     """Text of an export; PowerShell redirects write UTF-16."""
     encoding = next((name for bom, name in _BOMS.items() if data.startswith(bom)), "utf-8")
     return data.decode(encoding, "replace")
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line is the heading of ncu's table."""
+    if "Kernel Name" not in line:
+        return False
+    try:
+        return {"ID", "Kernel Name"} <= set(next(csv.reader([line]), []))
+    except csv.Error:
+        return False
 
 
 def _head(path: Path) -> tuple[bytes, int]:
@@ -89,9 +101,18 @@ def _text_kind(path: Path, head: bytes, size: int) -> FileKind:
         raise UnreadableFile(
             "NOT_A_REPORT", "unknown binary data: a report of ncu begins with the bytes NVR"
         )
-    text = decode_text(path.read_bytes())
-    if any(all(word in line for word in _HEADER_WORDS) for line in text.splitlines()):
+    if size > _LARGEST_TEXT:
+        raise UnreadableFile(
+            "TOO_LARGE", f"{size / 1e6:,.0f} MB of text: give the .ncu-rep instead"
+        )
+    with path.open("rb") as file:
+        text = decode_text(file.read(_SEARCHED_TEXT))
+    if any(map(is_heading, text.splitlines())):
         return "ncu-csv"
+    if "Invocations" in text and "Kernel Name" in text:
+        raise UnreadableFile(
+            "NOT_A_REPORT", "a summary over launches: export without --print-summary"
+        )
     if "==PROF==" in text or "---------- --" in text:
         raise UnreadableFile(
             "NOT_A_REPORT", "ncu's output as text: export it with --csv, or give the .ncu-rep"
