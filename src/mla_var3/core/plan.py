@@ -1,15 +1,16 @@
 """What runs: a plan (the problem), its stages (kernels), their tilings and the work they do.
 
-A plan is a frozen dataclass whose fields are the problem's sizes. `plan(*inputs)` gives what is
-launched: one `Kernel`, a `KernelPipeline` (stages in order on one stream) or `ConcurrentKernels`
-(stages on streams of their own). `plan_empty()` gives the same without tensors: names, tilings,
-grids and costs, for rooflines and for `static`. Kernels know of no profiler; torch is imported
-inside methods only.
+A plan is a frozen dataclass whose fields are the problem's sizes: `KernelPlan` for any problem,
+`MlaPlan` for attention (b s t h d k p dtype causal). `plan(*inputs)` gives what is launched: one
+`Kernel`, a `KernelPipeline` (stages in order on one stream) or `ConcurrentKernels` (stages on
+streams of their own). `plan_empty()` gives the same without tensors: names, tilings, grids and
+costs, for rooflines and for `static`. Kernels know of no profiler; torch is imported inside
+methods only.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -92,6 +93,7 @@ class Kernel:
     grid: tuple[int, ...]
     candidates: tuple[Tiling, ...] = ()
     launch: Callable[[], None] | None = None
+    """Runs the stage once: on CUDA on torch's current stream, without waiting for it."""
     outputs: tuple[Tensor, ...] = ()
     """Tensors this stage writes, so that a check can poison them; the first one of the last stage
     is the plan's result."""
@@ -102,6 +104,9 @@ class Kernel:
     """SMs this stage is meant to have; None: all."""
     compute_dtype: str = "bf16"
     """Peak that its FLOPs count against."""
+    cpu_seconds: float | None = None
+    """Estimated time of one launch on this machine's CPU, where that is not what torch would take:
+    an interpreter's. None: estimated from the cost."""
 
     @property
     def stages(self) -> tuple["Kernel", ...]:
@@ -134,53 +139,70 @@ class ConcurrentKernels:
 Runnable = Kernel | KernelPipeline | ConcurrentKernels
 
 
+Sample = tuple[tuple[int, ...], ...]
+"""Parts of a result: one index for each of the plan's `SAMPLE_AXES`, such as (b, h)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class KernelPlan(ABC):
     """One problem of one kernel. Subclasses are found by their file; see `core.locate`.
 
-    Shapes by letter: b sequences, s new tokens, t context tokens (the new ones included), h heads,
-    d head size, k latent size, p rope size.
+    Fields made with `problem(...)` are the problem, and options of the command line; at most one
+    of them, `dtype`, names an element type.
     """
 
     KERNEL: ClassVar[str] = ""
     VERSION: ClassVar[str] = "base"
     LANGUAGE: ClassVar[Language] = "torch"
+    TILINGS: ClassVar[Mapping[str, Tiling]] = {}
+    """Default tiling of each stage that has one to choose, by the stage's name."""
+    SAMPLE_AXES: ClassVar[Mapping[str, int]] = {}
+    """Axes of the result whose parts a reference can be computed for alone, by name."""
+    SHRINK: ClassVar[Mapping[str, int]] = {}
+    """Sizes that a smaller problem may halve, and where to stop; empty: all whole numbers, 1."""
 
-    b: int = problem(32, "sequences in the batch", "sequences")
-    s: int = problem(1, "new tokens a sequence", "tokens")
-    t: int = problem(4096, "context a sequence, the new tokens included", "tokens")
-    h: int = problem(128, "query heads", "heads")
-    d: int = problem(128, "size of a head", "elements")
-    k: int = problem(512, "size of the latent", "elements")
-    p: int = problem(64, "size of the rope part", "elements")
-    dtype: str = problem("bf16", "element type of inputs and output: bf16 or fp16")
-    causal: bool = problem(False, "mask the future among the s new tokens")
+    chosen: tuple[tuple[str, Tiling], ...] = ()
+    """Tilings other than the defaults; set by `with_tilings`."""
 
     def validate(self) -> None:
         """Raise `BadArgument`, one line, for a problem that cannot exist."""
-        for name in ("b", "s", "t", "h", "d", "k", "p"):
-            value = getattr(self, name)
-            if value < 1:
-                raise BadArgument(f"--{name}={value}: must be at least 1")
-        if self.s > self.t:
-            raise BadArgument(
-                f"--s={self.s} is larger than --t={self.t}: t counts the new tokens too"
-            )
-        if self.dtype not in DTYPE_BYTES:
-            raise BadArgument(f"--dtype={self.dtype}: one of {', '.join(DTYPE_BYTES)}")
+        for f in self.problem_fields():
+            value = getattr(self, f.name)
+            if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+                raise BadArgument(f"--{f.name}={value}: must be at least 1")
+        dtype = getattr(self, "dtype", "bf16")
+        if dtype not in DTYPE_BYTES:
+            raise BadArgument(f"--dtype={dtype}: one of {', '.join(DTYPE_BYTES)}")
+
+    @classmethod
+    def problem_fields(cls) -> tuple[Field[Any], ...]:
+        """The fields that are the problem, with help and unit in their metadata."""
+        return tuple(f for f in fields(cls) if "help" in f.metadata)
 
     def params(self) -> dict[str, int | float | str | bool]:
         """The problem as it stands in params.json, dtype by its full name."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return values | {"dtype": DTYPE_NAMES.get(self.dtype, self.dtype)}
+        values = {f.name: getattr(self, f.name) for f in self.problem_fields()}
+        if "dtype" in values:
+            values["dtype"] = DTYPE_NAMES.get(values["dtype"], values["dtype"])
+        return values
+
+    def tiling(self, stage: str) -> Tiling:
+        """The tiling in use for one stage: chosen, or its default."""
+        return dict(self.chosen).get(stage) or self.TILINGS[stage]
 
     def tilings(self) -> dict[str, Tiling]:
         """Tiling of each stage by its name."""
         return {kernel.name: kernel.tiling for kernel in stages_of(self.plan_empty())}
 
     def with_tilings(self, tilings: Mapping[str, Tiling]) -> Self:
-        """The same plan with other tilings; a plan without tunable stages refuses."""
-        raise BadArgument(f"{self.KERNEL} has no tilings to choose")
+        """The same plan with other tilings for some of its stages."""
+        for stage, tiling in tilings.items():
+            if stage not in self.TILINGS:
+                stages = ", ".join(self.TILINGS) or "none"
+                raise BadArgument(f"{self.KERNEL} has no stage {stage!r} with a tiling ({stages})")
+            if not isinstance(tiling, type(self.TILINGS[stage])):
+                raise BadArgument(f"{type(tiling).__name__} is not a tiling of stage {stage!r}")
+        return replace(self, chosen=tuple((dict(self.chosen) | dict(tilings)).items()))
 
     @abstractmethod
     def prepare_inputs(self, device: str, seed: int = 0) -> tuple[Tensor, ...]:
@@ -189,6 +211,10 @@ class KernelPlan(ABC):
     @abstractmethod
     def reference_fn(self, *inputs: Tensor) -> Tensor:
         """The result in float32, computed plainly with torch."""
+
+    def reference_sample(self, sample: Sample, *inputs: Tensor) -> Tensor:
+        """Only the sampled parts of `reference_fn`, one after the other on a new first axis."""
+        raise NotImplementedError(f"{type(self).__name__} names SAMPLE_AXES without a reference")
 
     @abstractmethod
     def plan(self, *inputs: Tensor) -> Runnable:
@@ -205,6 +231,35 @@ class KernelPlan(ABC):
     @abstractmethod
     def _algorithmic_flops_bytes(self, tiling: Tiling | None = None) -> Cost:
         """Work of the whole algorithm, independent of how it is tiled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MlaPlan(KernelPlan):
+    """An attention problem. The result is [b, s, h, ...]; see `kernel.mla_problem` for the designs.
+
+    Shapes by letter: b sequences, s new tokens, t context tokens (the new ones included), h heads,
+    d head size, k latent size, p rope size.
+    """
+
+    SAMPLE_AXES: ClassVar[Mapping[str, int]] = {"b": 0, "h": 2}
+    SHRINK: ClassVar[Mapping[str, int]] = {"b": 1, "h": 4, "t": 64, "s": 1}
+
+    b: int = problem(32, "sequences in the batch", "sequences")
+    s: int = problem(1, "new tokens a sequence", "tokens")
+    t: int = problem(4096, "context a sequence, the new tokens included", "tokens")
+    h: int = problem(128, "query heads", "heads")
+    d: int = problem(128, "size of a head", "elements")
+    k: int = problem(512, "size of the latent", "elements")
+    p: int = problem(64, "size of the rope part", "elements")
+    dtype: str = problem("bf16", "element type of inputs and output: bf16 or fp16")
+    causal: bool = problem(False, "mask the future among the s new tokens")
+
+    def validate(self) -> None:
+        super().validate()
+        if self.s > self.t:
+            raise BadArgument(
+                f"--s={self.s} is larger than --t={self.t}: t counts the new tokens too"
+            )
 
 
 def stages_of(runnable: Runnable) -> tuple[Kernel, ...]:
