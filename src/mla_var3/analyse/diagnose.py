@@ -49,6 +49,7 @@ REMARKS: tuple[Callable[[Facts, Verdict], Remarks], ...] = (
     occupancy.remarks,
     interpretation.remarks,
     locality.remarks,
+    latency.queues,
     trust.remarks,
     clock.remarks,
     trust.gaps,

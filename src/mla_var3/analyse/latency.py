@@ -99,13 +99,24 @@ def _mixed(facts: Facts) -> Verdict:
 
 
 def remarks(facts: Facts, verdict: Verdict) -> Remarks:
-    """The largest stalls; waiting for a busy tensor core is no fault."""
-    top = [f"{stall} {whole(part)}" for stall, part in facts.stalls[:2]]
-    if not top:
+    """The largest stalls, where they are no mere queue of a busy unit."""
+    if not facts.stalls or _only_queues(facts, verdict):
         return Remarks()
-    text = f"stall {', '.join(top)}"
-    if verdict.bound_class == "Latency":
-        return Remarks(evidence=(fact(text, "stalls"),))
-    if facts.highest[1] >= limit("roof_reached") and verdict.bound_class != "Unknown":
-        return Remarks(counter=(fact(f"{text}: the queue of the busy unit, no cause", "stalls"),))
-    return Remarks(evidence=(fact(text, "stalls"),))
+    return Remarks(evidence=(fact(_largest(facts), "stalls"),))
+
+
+def queues(facts: Facts, verdict: Verdict) -> Remarks:
+    """Stalls behind a busy unit: warps wait for it because it is full, which is no cause."""
+    if not facts.stalls or not _only_queues(facts, verdict):
+        return Remarks()
+    text = f"{_largest(facts)}: the queue of the busy unit, no cause"
+    return Remarks(counter=(fact(text, "stalls"),))
+
+
+def _largest(facts: Facts) -> str:
+    return f"stall {', '.join(f'{stall} {whole(part)}' for stall, part in facts.stalls[:2])}"
+
+
+def _only_queues(facts: Facts, verdict: Verdict) -> bool:
+    roof = facts.highest[1] >= limit("roof_reached")
+    return roof and verdict.bound_class not in ("Latency", "Unknown")

@@ -154,7 +154,7 @@ def _from_rule(found: rules.Offer) -> Idea:
         metric=found.metric,
         value=found.value,
         own=found.speedup_pct,
-        why=f"cap by the rule {found.rule}",
+        why=f"ncu rule {found.rule}",
         from_rule=True,
         local=found.local,
     )
