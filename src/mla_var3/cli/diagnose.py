@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import show
 from mla_var3.cli.main import fail
+from mla_var3.cli.progress import Progress
 from mla_var3.core.errors import BadArgument, MlaError, UnreadableFile
 from mla_var3.render.contract import build_contract
 from mla_var3.render.contract_sheet import to_markdown
@@ -85,7 +86,8 @@ def _one(file: str, options: Diagnose) -> int:
     """Show one file; returns its exit code."""
     devices = Path(options.devices) if options.devices else None
     try:
-        read = diagnose_file(Path(file), options.kernel or None, devices)
+        with Progress(Path(file).name, "kernels") as progress:
+            read = diagnose_file(Path(file), options.kernel or None, devices, progress.update)
         show(_text(read, file, options))
         if read.profile.fault == "TRUNCATED":
             raise UnreadableFile("TRUNCATED", read.profile.failure.partition(" ")[2])

@@ -9,6 +9,7 @@ from tyro.conf import Positional, arg
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import say, show
 from mla_var3.cli.main import fail
+from mla_var3.cli.progress import Progress
 from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, MlaError, NoUsableData, UnreadableFile
 from mla_var3.runtime.profiling.imported import import_report
@@ -56,11 +57,13 @@ def run(argv: list[str]) -> int:
 
 
 def _import(options: Import) -> int:
-    result = import_report(
-        Path(options.file),
-        Path(options.out_dir) if options.out_dir else None,
-        Path(options.devices) if options.devices else None,
-    )
+    with Progress(Path(options.file).name, "kernels") as progress:
+        result = import_report(
+            Path(options.file),
+            Path(options.out_dir) if options.out_dir else None,
+            Path(options.devices) if options.devices else None,
+            progress.update,
+        )
     folder = result.out_dir.as_posix()
     show(f"{folder}/{artifacts.REPORT_MD}\n")
     names = [artifacts.REPORT_MD, artifacts.PROFILE]

@@ -32,8 +32,15 @@ class Diagnosed(msgspec.Struct, frozen=True, kw_only=True):
     diagnosis: ProfileDiagnosis
 
 
-def diagnose_file(path: Path, kernel: str | None = None, devices: Path | None = None) -> Diagnosed:
+def diagnose_file(
+    path: Path,
+    kernel: str | None = None,
+    devices: Path | None = None,
+    progress: Progress | None = None,
+) -> Diagnosed:
     """Read a report, a CSV export or a stored profile, and judge each kernel.
+
+    `progress` is called with the kernels read and their number while a long report is read.
 
     Raises `NotFound`, `UnreadableFile`, `NoUsableData`, `BadArgument` or, for a stored profile of
     a kernel that failed, `KernelFailed`.
@@ -42,7 +49,7 @@ def diagnose_file(path: Path, kernel: str | None = None, devices: Path | None = 
         raise NotFound(f"NOT_FOUND {path.name}: no such file; check the path")
     table = load_devices(devices)
     stored = _is_stored(path)
-    profile = _filtered(load_profile(path) if stored else _read(path), kernel)
+    profile = _filtered(load_profile(path) if stored else _read(path, progress), kernel)
     if profile.status in ("KERNEL_FAILED", "CHECK_FAILED"):
         raise KernelFailed(f"{profile.status} {profile.failure}")
     name = profile.environment.device
@@ -80,10 +87,10 @@ def _is_stored(path: Path) -> bool:
     )
 
 
-def _read(path: Path) -> Profile:
+def _read(path: Path, progress: Progress | None) -> Profile:
     from mla_var3.measure.ncu_reader import read_report
 
-    return read_report(path)
+    return read_report(path, progress=progress)
 
 
 def _filtered(profile: Profile, kernel: str | None) -> Profile:

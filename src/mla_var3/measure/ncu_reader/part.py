@@ -9,7 +9,7 @@ import mmap
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ from mla_var3.measure.ncu_reader.table import chip_of
 
 PART_LAUNCHES = 20
 
+Progress = Callable[[int, int], None]
+"""Called with the launches read so far and their number."""
+
 
 class Part(msgspec.Struct, frozen=True):
     """Stages under their short names, not yet unique, and what else was seen."""
@@ -35,7 +38,7 @@ class Part(msgspec.Struct, frozen=True):
     environment: Environment = Environment()
 
 
-def read_parts(path: Path, count: int) -> Part:
+def read_parts(path: Path, count: int, progress: Progress | None = None) -> Part:
     """All launches of a report; `count` is how many its blocks promise, 0 where that is unknown."""
     if count <= PART_LAUNCHES:
         return read_part(module.load_module(), path)
@@ -43,9 +46,11 @@ def read_parts(path: Path, count: int) -> Part:
     starts = range(0, count, PART_LAUNCHES)
     # the last one takes what is there beyond the promise
     ends = [*starts[1:], None]
-    parts = [
-        _read_elsewhere(library, path, first, end) for first, end in zip(starts, ends, strict=True)
-    ]
+    parts = []
+    for first, end in zip(starts, ends, strict=True):
+        parts.append(_read_elsewhere(library, path, first, end))
+        if progress is not None:
+            progress(end or count, count)
     told = (part.environment for part in parts if part.environment.device)
     return Part(
         tuple(stage for part in parts for stage in part.stages),

@@ -11,10 +11,15 @@ from mla_var3.core.errors import NotFound
 from mla_var3.core.record import Profile, SourceFile, Stage
 from mla_var3.measure.ncu_reader.file_kind import sniff
 from mla_var3.measure.ncu_reader.packed import unpacked
+from mla_var3.measure.ncu_reader.part import Progress
 
 
-def read_report(path: Path, *, kernel: re.Pattern[str] | None = None) -> Profile:
+def read_report(
+    path: Path, *, kernel: re.Pattern[str] | None = None, progress: Progress | None = None
+) -> Profile:
     """Record of a report; `kernel` keeps the launches whose short or full name it finds.
+
+    `progress` is called with the launches read and their number while a long report is read.
 
     Raises `UnreadableFile` with its word, `NotFound` without the file or without such a kernel,
     and `MachineCannot` where a .ncu-rep cannot be read for want of `ncu_report`.
@@ -22,13 +27,13 @@ def read_report(path: Path, *, kernel: re.Pattern[str] | None = None) -> Profile
     kind = sniff(path)
     if kind == "xz" or kind == "gz":
         with unpacked(path, kind) as plain:
-            profile = _read(plain, path)
+            profile = _read(plain, path, progress)
     else:
-        profile = _read(path, path)
+        profile = _read(path, path, progress)
     return profile if kernel is None else _only(profile, kernel)
 
 
-def _read(plain: Path, given: Path) -> Profile:
+def _read(plain: Path, given: Path, progress: Progress | None) -> Profile:
     kind = sniff(plain, unpacked_from=given if plain != given else None)
     # each imported where it is used: the other would cost a part of a quick start
     if kind == "ncu-csv":
@@ -37,9 +42,9 @@ def _read(plain: Path, given: Path) -> Profile:
         return csv_export.read_csv(plain, _source(given, "ncu-csv"))
     from mla_var3.measure.ncu_reader import report_file
 
-    return report_file.read_report_file(
-        plain, _source(given, "ncu-rep"), walkable=kind == "ncu-rep"
-    )
+    source = _source(given, "ncu-rep")
+    walkable = kind == "ncu-rep"
+    return report_file.read_report_file(plain, source, walkable=walkable, progress=progress)
 
 
 def _source(path: Path, kind: str) -> SourceFile:

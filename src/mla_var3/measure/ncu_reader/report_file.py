@@ -11,13 +11,15 @@ from mla_var3.core.record import Profile, SourceFile, Stage
 from mla_var3.measure.ncu_reader import blocks, versions
 from mla_var3.measure.ncu_reader.environment import iso_time
 from mla_var3.measure.ncu_reader.names import unique_names
-from mla_var3.measure.ncu_reader.part import Part, read_parts
+from mla_var3.measure.ncu_reader.part import Part, Progress, read_parts
 
 _HEADLINES = ("duration", "tensor", "dram")
 _COPY_AGAIN = "copy it again, or record it again"
 
 
-def read_report_file(path: Path, source: SourceFile, *, walkable: bool) -> Profile:
+def read_report_file(
+    path: Path, source: SourceFile, *, walkable: bool, progress: Progress | None = None
+) -> Profile:
     """Record of a .ncu-rep. `walkable` is False for the packed form `.ncu-repz`."""
     layout, capture = blocks.Layout(end="unknown"), None
     if walkable:
@@ -26,7 +28,7 @@ def read_report_file(path: Path, source: SourceFile, *, walkable: bool) -> Profi
                 layout = blocks.walk(view)
                 capture = versions.capture_version(layout, view)
         refuse(layout, source.bytes)
-    part = read_parts(path, layout.launches)
+    part = read_parts(path, layout.launches, progress)
     if capture:
         environment = msgspec.structs.replace(part.environment, capture_tool=f"ncu {capture}")
         part = msgspec.structs.replace(part, environment=environment)

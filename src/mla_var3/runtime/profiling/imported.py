@@ -11,7 +11,7 @@ from mla_var3.core.record_file import save_profile
 from mla_var3.render.contract import build_contract
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.report import render_report
-from mla_var3.runtime.diagnosing import Diagnosed, diagnose_file
+from mla_var3.runtime.diagnosing import Diagnosed, Progress, diagnose_file
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
 
@@ -21,10 +21,13 @@ PARAMS = "imported"
 
 
 def import_report(
-    file: Path, out_dir: Path | None = None, devices: Path | None = None
+    file: Path,
+    out_dir: Path | None = None,
+    devices: Path | None = None,
+    progress: Progress | None = None,
 ) -> ProfileResult:
     """Read, save, analyse and render one report; without `out_dir` into `out/profiles/ncu/…`."""
-    read = diagnose_file(file, devices=devices)
+    read = diagnose_file(file, devices=devices, progress=progress)
     if read.stored:
         raise BadArgument(f"{file.name} is stored already; show it with: mla diagnose {file.name}")
     now = datetime.now(UTC)
