@@ -1,0 +1,1 @@
+"""Kernels, one folder a language; the folder is the registry."""

@@ -1,0 +1,1 @@
+"""What each attention design computes, the same in every language: inputs, reference, work."""
