@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import mla
+from tests.support.report_bytes import without_launches
 
 from mla_var3.cli import main as cli
 
@@ -76,6 +77,18 @@ def _cut_xz(folder: Path, report: bytes) -> Path:
     return path
 
 
+def _no_kernel(folder: Path, report: bytes) -> Path:
+    path = folder / "none.ncu-rep"
+    path.write_bytes(without_launches(report))
+    return path
+
+
+def _no_metric(folder: Path, report: bytes) -> Path:
+    path = folder / "odd.csv"
+    path.write_text(CSV.replace("gpu__time_duration.sum", "sm__odd.sum"))
+    return path
+
+
 NOTHING_TO_SHOW: list[tuple[Callable[[Path, bytes], Path], str]] = [
     (_empty, "EMPTY empty.ncu-rep: "),
     (_text, "NOT_A_REPORT text.ncu-rep: "),
@@ -86,6 +99,8 @@ NOTHING_TO_SHOW: list[tuple[Callable[[Path, bytes], Path], str]] = [
     (_directory, "WRONG_TYPE folder.ncu-rep: "),
     (_sparse, "TOO_LARGE sparse.ncu-rep: "),
     (_header_only, "TRUNCATED header.ncu-rep: "),
+    (_no_kernel, "NO_KERNELS none.ncu-rep: "),
+    (_no_metric, "NO_METRICS odd.csv: "),
     (_cut_xz, "TRUNCATED packed.ncu-rep.xz: "),
 ]
 
