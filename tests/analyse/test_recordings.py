@@ -32,7 +32,7 @@ PREDICTED = {
     "triton_ops": {
         "softmax_rows": ("Memory", "dram", ("DRAM",)),
         "matmul_pipelined": ("Compute", "tensor", ("HGMMA",)),
-        "gather_rows": ("Latency", "stall_long_scoreboard", ("memory latency",)),
+        "gather_rows": ("Latency", "block_rate", ("starts one every 157 cycles",)),
         "transpose_naive": ("Memory", "uncoalesced", ("uncoalesced",)),
     },
     "zoo_a": ZOO_A,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from mla_var3.analyse import (
     atomics,
+    block_rate,
     clock,
     divergence,
     fill,
@@ -36,6 +37,7 @@ STEPS: tuple[Callable[[Facts], Verdict | None], ...] = (
     roofs.decide,
     atomics.decide,
     latency.undecidable,
+    block_rate.decide,
 )
 """Asked in this order; the first verdict holds. Without any, the warps wait: `latency`."""
 

@@ -13,7 +13,7 @@ LIMITS = {
     "limit_barriers": "barriers",
 }
 
-_NO_GRID = ("occupancy", "tail", "underfilled", "small_launch", "lanes")
+_NO_GRID = ("occupancy", "block_rate", "tail", "underfilled", "small_launch", "lanes")
 """Causes that explain a low occupancy by themselves."""
 
 
