@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import mla
+from tests.render.samples import attention
 
 from mla_var3.cli import main as cli
+from mla_var3.core.record_file import save_profile
 
 HEAVY = ("torch", "triton", "cuda.tile", "ncu_report", "matplotlib")
 
@@ -169,10 +172,13 @@ def _on_a_terminal(words: list[str], **environment: str) -> str:
 
 
 def test_colour_on_a_terminal_only_and_never_with_no_color(tmp_path: Path) -> None:
-    folder = tmp_path / "ncu" / "kernel" / "imported" / "1"
-    folder.mkdir(parents=True)
-    words = ["list", "--root", str(tmp_path)]
-    assert "\x1b" not in mla(*words).out
-    assert "\x1b" not in _on_a_terminal(words, NO_COLOR="1")
-    coloured = _on_a_terminal(["list"])
-    assert "mla import" in coloured or "\x1b" in coloured
+    profile, _ = attention()
+    save_profile(profile, tmp_path / "stored")
+    words = ["diagnose", str(tmp_path / "stored")]
+    plain = mla(*words).out
+    assert "\x1b" not in plain and "Latency-bound" in plain
+    assert _on_a_terminal(words, NO_COLOR="1").replace("\r\n", "\n") == plain
+    assert _on_a_terminal(words, TERM="dumb").replace("\r\n", "\n") == plain
+    coloured = _on_a_terminal(words).replace("\r\n", "\n")
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
