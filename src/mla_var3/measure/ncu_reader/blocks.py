@@ -38,6 +38,8 @@ class Layout:
     missing_bytes: int = 0
     """At least so many bytes are missing at the end of a cut file."""
     padding_bytes: int = 0
+    whole_bytes: int = 0
+    """Length up to the end of the last whole block."""
 
 
 class _Malformed(Exception):
@@ -53,6 +55,7 @@ def walk(data: Bytes) -> Layout:
         return Layout(end="unknown")
     try:
         while position < size:
+            layout.whole_bytes = position
             position = _block(data, position, layout)
     except _Malformed:
         layout.end = "unknown"
@@ -60,6 +63,8 @@ def walk(data: Bytes) -> Layout:
             layout.end, layout.padding_bytes = "padded", size - position
     if position > size:
         layout.end, layout.missing_bytes = "cut", position - size
+    else:
+        layout.whole_bytes = position
     return layout
 
 

@@ -1,7 +1,10 @@
 """Read a `.ncu-rep`: what the file itself tells, then what `ncu_report` shows of it."""
 
+import contextlib
 import mmap
 import re
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,6 +18,11 @@ from mla_var3.measure.ncu_reader.part import Part, Progress, read_parts
 
 _HEADLINES = ("duration", "tensor", "dram")
 _COPY_AGAIN = "copy it again, or record it again"
+_UNNAMED_TOOL = (
+    "the file does not name the tool that recorded it, which stands behind the first launch: "
+    "more launches may have been cut off"
+)
+_CHUNK = 1 << 20
 
 
 def read_report_file(
@@ -28,11 +36,31 @@ def read_report_file(
                 layout = blocks.walk(view)
                 capture = versions.capture_version(layout, view)
         refuse(layout, source.bytes)
-    part = read_parts(path, layout.launches, progress)
+    with _whole(path, layout) as whole:
+        part = read_parts(whole, layout.launches, progress)
     if capture:
         environment = msgspec.structs.replace(part.environment, capture_tool=f"ncu {capture}")
         part = msgspec.structs.replace(part, environment=environment)
     return build_profile(part, layout, source)
+
+
+@contextlib.contextmanager
+def _whole(path: Path, layout: blocks.Layout) -> Iterator[Path]:
+    """The file, or of a cut one a copy that ends with its last whole block.
+
+    The library shows nothing at all of some cut files, and a ghost launch of others.
+    """
+    if layout.end != "cut":
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="mla-") as folder:
+        copy = Path(folder) / "whole.ncu-rep"
+        with path.open("rb") as source, copy.open("wb") as target:
+            left = layout.whole_bytes
+            while left > 0 and (chunk := source.read(min(left, _CHUNK))):
+                target.write(chunk)
+                left -= len(chunk)
+        yield copy
 
 
 def refuse(layout: blocks.Layout, size: int) -> None:
@@ -93,8 +121,6 @@ def _truncation(contents: Part, layout: blocks.Layout) -> str:
     if layout.end == "cut":
         missing = f"at least {layout.missing_bytes:,} bytes are missing at the end"
         return f"TRUNCATED {missing}; {shown}; {_COPY_AGAIN}"
-    if layout.end == "whole" and not layout.tool_version and not contents.environment.device:
-        return f"TRUNCATED the device is missing, which stands behind the first launch; {shown}"
     return ""
 
 
@@ -120,6 +146,8 @@ def _warnings(contents: Part, layout: blocks.Layout) -> tuple[str, ...]:
         found.append(older)
     if layout.end == "padded":
         found.append(f"{layout.padding_bytes:,} zero bytes behind the report are ignored")
+    if layout.end == "whole" and not (layout.tool_version or environment.capture_tool):
+        found.append(_UNNAMED_TOOL)
     return tuple(found)
 
 

@@ -20,7 +20,14 @@ _TYPES: tuple[RuleType, ...] = ("NONE", "OK", "OPTIMIZATION", "WARNING", "ERROR"
 _SCOPES: tuple[SpeedupScope, ...] = ("UNKNOWN", "LOCAL", "GLOBAL")
 _ORDER: tuple[RuleType, ...] = ("OPTIMIZATION", "WARNING", "OK", "ERROR", "NONE")
 _LINK = re.compile(r"@(url|section|sass|source):([^@]*)@")
-_PATH = re.compile(r"(?:[A-Za-z]:[\\/]|(?<![\w.:/])/)(?:[\w.+~ -]+[\\/])+([\w.+~-]+)")
+_WORD = r"[\w.+~-]"
+_PATHS = (
+    re.compile(rf"[A-Za-z]:\\(?!Users\\{_WORD}+(?:[^\\\w ]|$))(?:[^\\/:*?\"<>|]+\\)+({_WORD}+)"),
+    re.compile(rf"(?<![\w.:/])(?:[A-Za-z]:|~)?/(?:{_WORD}+/)+({_WORD}+)"),
+)
+"""Paths of Windows and others; their base names stay."""
+# a bare home directory: its base name is the user's
+_HOME = re.compile(rf"(?:/home|/Users|[A-Za-z]:\\Users)[\\/]{_WORD}+[\\/]?(?=$|[^\\/\w])")
 _ERROR = "the rule failed when the report was recorded"
 
 
@@ -34,7 +41,10 @@ def read_rules(results: list[dict[str, Any]]) -> tuple[Rule, ...]:
 def clean_text(text: str, longest: int) -> str:
     """Text without link codes and directories, in one line, cut at a word."""
     text = _LINK.sub(_link_text, text)
-    text = _PATH.sub(r"\1", " ".join(text.split()))
+    text = " ".join(text.split())
+    windows, unix = _PATHS
+    text = _HOME.sub("…", windows.sub(r"\1", text))
+    text = unix.sub(r"\1", text)
     if len(text) <= longest:
         return text
     return text[: longest - 1].rpartition(" ")[0].rstrip(" ,.;:") + "…"
