@@ -176,7 +176,7 @@ def test_colour_on_a_terminal_only_and_never_with_no_color(tmp_path: Path) -> No
     save_profile(profile, tmp_path / "stored")
     words = ["diagnose", str(tmp_path / "stored")]
     plain = mla(*words).out
-    assert "\x1b" not in plain and "Latency-bound" in plain
+    assert "\x1b" not in plain and "     evidence   " in plain
     assert _on_a_terminal(words, NO_COLOR="1").replace("\r\n", "\n") == plain
     assert _on_a_terminal(words, TERM="dumb").replace("\r\n", "\n") == plain
     coloured = _on_a_terminal(words).replace("\r\n", "\n")
