@@ -69,7 +69,8 @@ def _import(options: Import) -> int:
     names = [artifacts.REPORT_MD, artifacts.PROFILE]
     if not result.no_contract:
         names[1:1] = [artifacts.CONTRACT_MD, artifacts.CONTRACT_JSON]
-    say(f"stored {', '.join(names)}. Next: mla list")
+    step = "" if options.out_dir else ". Next: mla list"
+    say(f"stored {', '.join(names)}{step}")
     if result.no_contract:
         raise NoUsableData(result.no_contract)
     if result.profile.fault == "TRUNCATED":
