@@ -1,0 +1,1 @@
+"""The designs of multi-head latent attention in eager torch."""
