@@ -76,6 +76,8 @@ class CompiledStage:
     static_shared_bytes: int | None = None
     dynamic_shared_bytes: int | None = None
     threads: int | None = None
+    barriers: int | None = None
+    """Named barriers a block uses (`BARRIER` of cuobjdump --dump-resource-usage)."""
     opcodes: Mapping[str, int] = field(default_factory=dict)
     """SASS opcode to how often it stands in the code (static count, not executed)."""
     remarks: tuple[str, ...] = ()
