@@ -1,0 +1,56 @@
+"""CUDA devices of this machine by the driver's own library; no context is made, nothing imported.
+
+Where there is no driver, or it does not answer, there are no devices: never an error.
+"""
+
+import ctypes
+from functools import cache
+
+import msgspec
+
+_LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_NAME_BYTES = 256
+
+
+class Gpu(msgspec.Struct, frozen=True):
+    """One device: its index, exact product name and compute capability `9.0`."""
+
+    index: int
+    name: str
+    capability: str
+
+
+@cache
+def cuda_devices() -> tuple[Gpu, ...]:
+    """The devices in the driver's order (CUDA_VISIBLE_DEVICES holds); empty without a driver."""
+    for name in _LIBRARIES:
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        return _devices(library)
+    return ()
+
+
+def _devices(library: ctypes.CDLL) -> tuple[Gpu, ...]:
+    count = ctypes.c_int()
+    if library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count)):
+        return ()
+    found = (_device(library, index) for index in range(count.value))
+    return tuple(gpu for gpu in found if gpu is not None)
+
+
+def _device(library: ctypes.CDLL, index: int) -> Gpu | None:
+    device = ctypes.c_int()
+    name = ctypes.create_string_buffer(_NAME_BYTES)
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    failed = (
+        library.cuDeviceGet(ctypes.byref(device), index)
+        or library.cuDeviceGetName(name, _NAME_BYTES, device)
+        or library.cuDeviceGetAttribute(ctypes.byref(major), _CAPABILITY_MAJOR, device)
+        or library.cuDeviceGetAttribute(ctypes.byref(minor), _CAPABILITY_MINOR, device)
+    )
+    if failed:
+        return None
+    return Gpu(index, name.value.decode(errors="replace"), f"{major.value}.{minor.value}")
