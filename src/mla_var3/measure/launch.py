@@ -1,0 +1,70 @@
+"""Runs what a plan launches, once: on CUDA with streams and events, on the CPU in order."""
+
+from mla_var3.core.errors import KernelFailed, MachineCannot, MlaError
+from mla_var3.core.plan import ConcurrentKernels, Kernel, Runnable, stages_of
+
+
+def run_plan(runnable: Runnable, device: str) -> None:
+    """Run every stage once and wait for the end. Stages of `ConcurrentKernels` overlap on CUDA."""
+    if not device.startswith("cuda"):
+        for kernel in stages_of(runnable):
+            launch_stage(kernel)
+        return
+    import torch
+
+    with torch.cuda.device(device):
+        enqueue(runnable)
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError as error:
+            # A fault on the device shows only when it is waited for; which stage is not told.
+            raise _failure("a stage", error) from error
+
+
+def enqueue(runnable: Runnable) -> None:
+    """Put every stage on the current CUDA device, in the caller's stream's order, without waiting.
+
+    Concurrent stages get streams of their own, forked from and joined to the caller's by events.
+    """
+    if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1:
+        _fork_and_join(runnable)
+    else:
+        for kernel in stages_of(runnable):
+            launch_stage(kernel)
+
+
+def launch_stage(kernel: Kernel) -> None:
+    """Launch one stage on torch's current stream; what goes wrong is one line naming the stage."""
+    if kernel.launch is None:
+        raise ValueError(f"stage {kernel.name} has no tensors: it comes from plan_empty()")
+    try:
+        kernel.launch()
+    except MlaError:
+        raise
+    except Exception as error:
+        raise _failure(f"stage {kernel.name}", error) from error
+
+
+def _fork_and_join(runnable: ConcurrentKernels) -> None:
+    import torch
+
+    caller = torch.cuda.current_stream()
+    streams = [torch.cuda.Stream() for _ in range(min(runnable.streams, len(runnable.stages)))]
+    fork = caller.record_event()
+    for stream in streams:
+        stream.wait_event(fork)
+    for number, kernel in enumerate(runnable.stages):
+        with torch.cuda.stream(streams[number % len(streams)]):
+            launch_stage(kernel)
+    for stream in streams:
+        caller.wait_event(stream.record_event())
+    for kernel in runnable.after:
+        launch_stage(kernel)
+
+
+def _failure(what: str, error: Exception) -> MlaError:
+    """The error as one line; out of memory is the machine's limit, all else the kernel's fault."""
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    if type(error).__name__ == "OutOfMemoryError":
+        return MachineCannot(f"{what}: not enough memory on the device: {first_line}")
+    return KernelFailed(f"{what} failed: {type(error).__name__}: {first_line}")
