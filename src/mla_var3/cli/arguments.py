@@ -5,9 +5,7 @@ import dataclasses
 import difflib
 import io
 import re
-from typing import Any, TypeVar
-
-import tyro
+from typing import Annotated, Any, TypeVar
 
 from mla_var3.core.errors import BadArgument
 
@@ -19,11 +17,15 @@ _EXPECTED = {int: "a whole number", float: "a number"}
 
 def parse(kind: type[Options], command: str, argv: list[str]) -> Options:
     """The options of `mla COMMAND`; `BadArgument` with one line where they are wrong."""
+    if not argv and _all_have_defaults(kind):
+        return kind()
+    import tyro
+
     box = io.StringIO()
     try:
         with contextlib.redirect_stderr(box):
-            return tyro.cli(
-                kind,
+            found = tyro.cli(
+                _for_tyro(kind),
                 prog=f"mla {command}",
                 args=argv,
                 config=(tyro.conf.FlagCreatePairsOff,),
@@ -34,6 +36,25 @@ def parse(kind: type[Options], command: str, argv: list[str]) -> Options:
             raise
         text = " ".join(_BOX.sub(" ", box.getvalue()).split())
         raise BadArgument(_one_line(text, kind, argv, command)) from None
+    return kind(**vars(found))
+
+
+def _all_have_defaults(kind: type[Any]) -> bool:
+    return all(field.default is not dataclasses.MISSING for field in dataclasses.fields(kind))
+
+
+def _for_tyro(kind: type[Any]) -> Any:
+    """The same dataclass with what `options.py` noted in tyro's own words."""
+    import tyro
+
+    fields = []
+    for field in dataclasses.fields(kind):
+        noted: Any = Annotated[field.type, tyro.conf.arg(**field.metadata["words"])]
+        if field.metadata["positional"]:
+            marker: Any = tyro.conf.Positional
+            noted = marker[noted]
+        fields.append((field.name, noted, dataclasses.field(default=field.default)))
+    return dataclasses.make_dataclass(kind.__name__, fields, namespace={"__doc__": kind.__doc__})
 
 
 def nearest(word: str, known: list[str]) -> str:

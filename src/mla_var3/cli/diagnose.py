@@ -2,14 +2,13 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from tyro.conf import Positional, arg
 
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import show
 from mla_var3.cli.main import fail
+from mla_var3.cli.options import option, positional
 from mla_var3.cli.progress import Progress
 from mla_var3.core.errors import BadArgument, MlaError, UnreadableFile
 from mla_var3.render.contract import build_contract
@@ -23,45 +22,29 @@ from mla_var3.runtime.diagnosing import Diagnosed, compiled, diagnose_file
 class Diagnose:
     """What limits each kernel of a recorded report: why, where in the source, what to try."""
 
-    files: Annotated[
-        Positional[tuple[str, ...]],
-        arg(
-            metavar="FILE…",
-            help=".ncu-rep (also .xz, .gz), ncu --csv export, profile folder or profile.json",
-            help_behavior_hint="(one or more)",
-        ),
-    ]
-    # No default above: tyro would load typeguard to check it, a tenth of a second.
-    json: Annotated[bool, arg(help="one JSON document a file and line (mla schema diagnosis)")] = (
-        False
+    # No default: tyro would load typeguard to check it, a tenth of a second.
+    files: tuple[str, ...] = positional(
+        ".ncu-rep (also .xz, .gz), ncu --csv export, profile folder or profile.json",
+        metavar="FILE…",
+        shown="one or more",
     )
-    contract: Annotated[bool, arg(help="the Profiler Output Contract; with --json its twin")] = (
-        False
+    json: bool = option(False, "one JSON document a file and line (mla schema diagnosis)")
+    contract: bool = option(False, "the Profiler Output Contract; with --json its twin")
+    kernel: str = option(
+        "", "only kernels whose name matches", metavar="REGEX", shown="default: all"
     )
-    kernel: Annotated[
-        str,
-        arg(
-            metavar="REGEX",
-            help="only kernels whose name matches",
-            help_behavior_hint="(default: all)",
-        ),
-    ] = ""
-    top: Annotated[
-        int,
-        arg(
-            metavar="N",
-            help="show the N longest kernels, sum the others",
-            help_behavior_hint="(default: 10 kernels)",
-        ),
-    ] = 10
-    devices: Annotated[
-        str,
-        arg(
-            metavar="FILE",
-            help="your own table of device peaks, in the form of conf/devices.json",
-            help_behavior_hint="(default: the built-in table only)",
-        ),
-    ] = ""
+    top: int = option(
+        10,
+        "show the N longest kernels, sum the others",
+        metavar="N",
+        shown="default: 10 kernels",
+    )
+    devices: str = option(
+        "",
+        "your own table of device peaks, in the form of conf/devices.json",
+        metavar="FILE",
+        shown="default: the built-in table only",
+    )
 
 
 def run(argv: list[str]) -> int:

@@ -2,13 +2,11 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
-
-from tyro.conf import Positional, arg
 
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import say, show
 from mla_var3.cli.main import fail
+from mla_var3.cli.options import option, positional
 from mla_var3.cli.progress import Progress
 from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, MlaError, NoUsableData, UnreadableFile
@@ -19,30 +17,24 @@ from mla_var3.runtime.profiling.imported import import_report
 class Import:
     """Store a recorded report: profile.json, report.md, contract.md and contract.json."""
 
-    file: Annotated[
-        Positional[str],
-        arg(
-            metavar="FILE",
-            help=".ncu-rep (also .xz, .gz) or ncu --csv export",
-            help_behavior_hint="(required)",
-        ),
-    ] = ""
-    out_dir: Annotated[
-        str,
-        arg(
-            metavar="DIR",
-            help="the folder to make",
-            help_behavior_hint="(default: out/profiles/ncu/<file>/imported/<time>)",
-        ),
-    ] = ""
-    devices: Annotated[
-        str,
-        arg(
-            metavar="FILE",
-            help="your own table of device peaks",
-            help_behavior_hint="(default: the built-in table only)",
-        ),
-    ] = ""
+    file: str = positional(
+        ".ncu-rep (also .xz, .gz) or ncu --csv export",
+        metavar="FILE",
+        shown="required",
+        default="",
+    )
+    out_dir: str = option(
+        "",
+        "the folder to make",
+        metavar="DIR",
+        shown="default: out/profiles/ncu/<file>/imported/<time>",
+    )
+    devices: str = option(
+        "",
+        "your own table of device peaks",
+        metavar="FILE",
+        shown="default: the built-in table only",
+    )
 
 
 def run(argv: list[str]) -> int:

@@ -2,13 +2,12 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from tyro.conf import arg
 
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import show
+from mla_var3.cli.options import option
 from mla_var3.core import artifacts
 from mla_var3.core.errors import NotFound
 from mla_var3.render.profile_list import render_list
@@ -19,15 +18,13 @@ from mla_var3.runtime.store import stored_profiles
 class List:
     """The stored profiles, by mode, kernel and time."""
 
-    root: Annotated[
-        str,
-        arg(
-            metavar="DIR",
-            help="where they are stored",
-            help_behavior_hint=f"(default: {artifacts.PROFILES.as_posix()})",
-        ),
-    ] = ""
-    json: Annotated[bool, arg(help="a JSON array instead of a table")] = False
+    root: str = option(
+        "",
+        "where they are stored",
+        metavar="DIR",
+        shown=f"default: {artifacts.PROFILES.as_posix()}",
+    )
+    json: bool = option(False, "a JSON array instead of a table")
 
 
 def run(argv: list[str]) -> int:

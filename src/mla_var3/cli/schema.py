@@ -3,12 +3,10 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Annotated
-
-from tyro.conf import Positional, arg
 
 from mla_var3.cli.arguments import nearest, parse
 from mla_var3.cli.console import show
+from mla_var3.cli.options import option, positional
 from mla_var3.core import record_file
 from mla_var3.core.errors import BadArgument, MlaError, NoUsableData
 from mla_var3.render import contract, machine
@@ -25,18 +23,18 @@ SCHEMAS = {
 class Schema:
     """The JSON Schema of a stored profile, a contract or the diagnosis; or check a file."""
 
-    kind: Annotated[
-        Positional[str],
-        arg(metavar="FORMAT", help="profile, contract or diagnosis"),
-    ] = "profile"
-    check: Annotated[
-        str,
-        arg(
-            metavar="FILE",
-            help="check this profile.json, contract.json, contract.md or --json output instead",
-            help_behavior_hint="(default: print the schema)",
-        ),
-    ] = ""
+    kind: str = positional(
+        "profile, contract or diagnosis",
+        metavar="FORMAT",
+        shown="default: profile",
+        default="profile",
+    )
+    check: str = option(
+        "",
+        "check this profile.json, contract.json, contract.md or --json output instead",
+        metavar="FILE",
+        shown="default: print the schema",
+    )
 
 
 def run(argv: list[str]) -> int:
