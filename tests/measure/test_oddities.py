@@ -141,6 +141,7 @@ def test_oddity_07_launch_values_are_whole_numbers_from_every_version() -> None:
                 | {
                     "launch__grid_size": grid,
                     "launch__shared_mem_per_block_static": (shared, "byte/block"),
+                    "launch__shared_mem_per_block_dynamic": (0, "byte/block"),
                     "launch__grid_dim_x": grid,
                     "launch__grid_dim_y": 1.0,
                     "launch__grid_dim_z": 1,
@@ -311,3 +312,18 @@ def test_a_report_on_disk_is_never_opened_twice_for_its_version(
 ) -> None:
     data = recording("zoo_a").read_bytes()
     assert versions.capture_version(blocks.walk(data), b"") == "2025.3.1"
+
+
+def test_units_that_the_library_mixes_up_between_reports_do_no_harm() -> None:
+    # loading another report first turns `sector` into `byte` for derived counts
+    for unit in ("sector", "byte", ""):
+        stage = profile_of(
+            launch(
+                BASIC
+                | {
+                    "memory_l2_theoretical_sectors_global": (500, "sector"),
+                    "derived__memory_l2_theoretical_sectors_global_excessive": (300, unit),
+                }
+            )
+        ).stages[0]
+        assert stage.value("global_sectors_excess") == 300

@@ -12,7 +12,7 @@ _COMMA_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 _POINT_THOUSANDS = re.compile(r"[-+]?\d{1,3}(\.\d{3}){2,}(,\d+)?|[-+]?\d{1,3}(\.\d{3})+,\d+")
 _SPACES = str.maketrans("", "", " \u00a0\u202f'")
 _INSTANCES = re.compile(r"^([^;{]*?)\s*(?:\{.*\}|;.*)?$", re.DOTALL)
-_NOTHING = frozenset({"", "n/a", "N/A", "-", "(!) n/a", "nan", "inf", "-nan", "-inf"})
+_NOTHING = frozenset({"", "n/a", "-", "nan", "inf", "-nan", "-inf"})
 
 
 class CsvCounters:
@@ -86,9 +86,10 @@ def dimensions(text: str) -> tuple[int, ...]:
 
 
 def _judge(text: str, unit: str, shown: str) -> Reading:
-    text = text.strip()
-    if text in _NOTHING:
-        kind = "not_a_number" if "nan" in text or "inf" in text else "empty"
+    # `(!)` marks a value that the tool doubts
+    text = text.strip().removeprefix("(!)").strip()
+    if text.lower() in _NOTHING:
+        kind = "not_a_number" if text.lower().endswith(("nan", "inf")) else "empty"
         return Reading(None, unit, table().absence[kind], shown)
     plain = _INSTANCES.sub(r"\1", text)
     value = number(plain)

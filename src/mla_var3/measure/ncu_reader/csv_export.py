@@ -69,7 +69,8 @@ def _rows(text: str) -> tuple[list[Row], str]:
     """Rows below the heading as dictionaries, without banners; and what is wrong with the last."""
     lines = [line for line in text.splitlines() if line and not line.startswith("==")]
     start = next(index for index, line in enumerate(lines) if is_heading(line))
-    header, *table_rows = csv.reader(lines[start:])
+    # with the line ends, which a quoted description may hold
+    header, *table_rows = csv.reader(f"{line}\n" for line in lines[start:])
     rows: list[Row] = []
     problem = ""
     for cells in table_rows:

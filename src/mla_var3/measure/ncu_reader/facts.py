@@ -122,7 +122,10 @@ class _Evaluation:
     def _sum_present(self, way: Way, fact: Fact) -> Found:
         found = [self._read(name, way, fact) for name in way.sum_present]
         present = [part for part in found if part.value is not None]
-        return _added(present) if present else found[0]
+        absent = next((part for part in found if part.value is None), None)
+        # a zero of a part proves nothing about the others
+        some = any(part.value for part in present)
+        return _added(present) if some or absent is None else absent
 
     def _difference(self, way: Way, fact: Fact) -> Found:
         first, second = (self._read(name, way, fact) for name in way.difference or ())
@@ -145,10 +148,10 @@ class _Evaluation:
 
     def _facts_sum(self, way: Way, fact: Fact) -> Found:
         found = [self.fact(key) for key in way.facts_sum]
-        present = [part for part in found if part.value is not None]
         # a type that was counted and is zero would only lengthen the expression
-        used = [part for part in present if part.value] or present[:1]
-        return _added(used) if used else found[0]
+        used = [part for part in found if part.value]
+        absent = next((part for part in found if part.value is None), None)
+        return _added(used or found) if used or absent is None else absent
 
     def _computed(self, way: Way, fact: Fact) -> Found:
         """Waves an SM: blocks over what all SMs hold at once."""

@@ -150,7 +150,7 @@ def _functions(data: Bytes, begin: int, end: int) -> Iterator[tuple[str, Code]]:
             code = Code(elf + section[4], elf + section[4] + section[5])
             if name.startswith(".text.") and code.end <= end:
                 yield name.removeprefix(".text."), code
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):
         # not a cubin of the known form: the library is asked instead
         return
 

@@ -13,7 +13,7 @@ _Word = TypeVar("_Word", bound=str)
 MOST_RULES = 12
 _MESSAGE_LENGTH = 200
 _TITLE_LENGTH = 80
-_BUDGET_BYTES = 2500
+_BUDGET_BYTES = 2300
 """Of all rules of a launch in the record: a stage stays below 8 kB."""
 _MOST_FOCUS = 2
 _TYPES: tuple[RuleType, ...] = ("NONE", "OK", "OPTIMIZATION", "WARNING", "ERROR")
@@ -21,8 +21,9 @@ _SCOPES: tuple[SpeedupScope, ...] = ("UNKNOWN", "LOCAL", "GLOBAL")
 _ORDER: tuple[RuleType, ...] = ("OPTIMIZATION", "WARNING", "OK", "ERROR", "NONE")
 _LINK = re.compile(r"@(url|section|sass|source):([^@]*)@")
 _WORD = r"[\w.+~-]"
+_PART = r'[^\\/:*?"<>|]+\\'
 _PATHS = (
-    re.compile(rf"[A-Za-z]:\\(?!Users\\{_WORD}+(?:[^\\\w ]|$))(?:[^\\/:*?\"<>|]+\\)+({_WORD}+)"),
+    re.compile(rf"[A-Za-z]:\\(?:Users\\{_PART}|(?!Users\\))(?:{_PART})*({_WORD}+)"),
     re.compile(rf"(?<![\w.:/])(?:[A-Za-z]:|~)?/(?:{_WORD}+/)+({_WORD}+)"),
 )
 """Paths of Windows and others; their base names stay."""

@@ -13,8 +13,8 @@ from mla_var3.measure.ncu_reader.source import Instruction
 from mla_var3.measure.ncu_reader.stalls import read_stalls
 from mla_var3.measure.ncu_reader.table import Chip, facts_by_key, table
 
-LONGEST_NAME = 800
-_MOST_RANGES, _RANGE_LENGTH = 5, 60
+LONGEST_NAME = 400
+_MOST_RANGES, _RANGE_LENGTH = 4, 50
 _INTERRUPTED = "the profiler was stopped inside this launch: nothing of it can be trusted"
 _NO_OPCODES = "opcodes were not recorded: which tensor instructions ran cannot be told"
 

@@ -13,7 +13,8 @@ def factor(found: str, wanted: str) -> float | None:
     """Factor from the report's unit to the wanted one; None where they cannot be converted.
 
     No unit in the report is taken as the wanted one. Counts (block, sector …) have no scale, so
-    any count is taken for any other; but never a rate, a size or a percentage for a count.
+    any is taken for any other, even `byte`: that is what the library writes for derived sector
+    counts, if not what another report of the process had for them. A rate or percentage is not.
     """
     unit = found.strip().lower()
     if not unit:
@@ -27,5 +28,4 @@ def factor(found: str, wanted: str) -> float | None:
             # byte/block, byte/sector: what it is counted per is known from the name
             return scale.get(unit.partition("/")[0])
         return None
-    scaled = any(unit in scale for scale in scales.values())
-    return None if scaled or _PER_TIME.search(unit) else 1.0
+    return None if unit in scales["%"] or _PER_TIME.search(unit) else 1.0
