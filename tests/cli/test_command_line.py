@@ -72,9 +72,9 @@ def test_help_names_defaults_and_fits(command: str) -> None:
         (["diagnos"], "mla: no command 'diagnos'; did you mean diagnose?"),
         (
             ["frobnicate"],
-            "mla: no command 'frobnicate'; there are diagnose, import, list, schema",
+            "mla: no command 'frobnicate'; there are diagnose, import, list, run, schema",
         ),
-        (["--jsn"], "mla: no option '--jsn'; there are diagnose, import, list, schema"),
+        (["--jsn"], "mla: no option '--jsn'; there are diagnose, import, list, run, schema"),
         (["diagnose"], "mla: give at least one FILE: mla diagnose report.ncu-rep"),
         (["diagnose", "a", "--jsn"], "mla: unknown option --jsn; did you mean --json?"),
         (["diagnose", "a", "-x"], "mla: unknown option -x (mla diagnose --help)"),

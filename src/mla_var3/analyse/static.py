@@ -13,6 +13,7 @@ from mla_var3.core.diagnosis import (
     ProfileDiagnosis,
 )
 from mla_var3.core.record import Profile, Stage
+from mla_var3.core.target import arch
 
 NEVER_RUN = "static, never run: times are the model's, not measurements"
 GAIN_LEAST = 2.0
@@ -20,14 +21,10 @@ MOST = 3
 _ROOFS = {"Compute": "compute_time", "Memory": "memory_time"}
 
 
-def diagnose_static(
-    profile: Profile, arch: str, tuned_for: Mapping[str, tuple[str, ...]] = {}
-) -> ProfileDiagnosis:
-    """Class by the model roofline, root cause `from the model: …`, findings as evidence.
-
-    `tuned_for`: architectures that each stage's tiling is meant for; none: any.
-    """
-    codes = [Code(stage, arch, tuned_for.get(stage.name, ())) for stage in profile.stages]
+def diagnose_static(profile: Profile) -> ProfileDiagnosis:
+    """Class by the model roofline, root cause `from the model: …`, findings as evidence."""
+    capability = profile.environment.compute_capability or ""
+    codes = [Code(stage, arch(capability)) for stage in profile.stages]
     found = {code.stage.name: findings(code) for code in codes}
     stages = tuple(_stage(code.stage, found[code.stage.name]) for code in codes)
     bound = _most_time(profile.stages)
@@ -54,17 +51,15 @@ def _stage(stage: Stage, found: tuple[Finding, ...]) -> Diagnosis:
         evidence=tuple(Evidence(text=f.text, metrics=f.metrics) for f in found),
         not_checked=(NEVER_RUN,),
         opportunities=_stage_opportunities(found, 1.0, ""),
-        key_issue=found[0].short if found else f"none found; {_short(stage, bound)}",
+        key_issue=found[0].short if found else _short(stage),
     )
 
 
-def _short(stage: Stage, bound: BoundClass) -> str:
+def _short(stage: Stage) -> str:
     time = stage.value("roofline_time")
-    return (
-        "no peak to compare with"
-        if time is None
-        else f"model: {duration(time)} at the {bound} roof"
-    )
+    if time is None:
+        return "no peak to compare with"
+    return f"at least {duration(time)} by the model, never run"
 
 
 def _limiter(stage: Stage, bound: BoundClass) -> str:
@@ -84,8 +79,8 @@ def _cause_of(stage: Stage, bound: BoundClass) -> str:
     }
     near_time, far_time = stage.value(near) or 0.0, stage.value(far) or 0.0
     return (
-        f"from the model: {stage.name} has {duration(near_time)} of {work[near]} "
-        f"against {duration(far_time)} of {work[far]}. It was compiled, never run"
+        f"from the model: {stage.name} needs {duration(near_time)} for its {work[near]}, "
+        f"{duration(far_time)} for its {work[far]}. It was compiled, never run"
     )
 
 

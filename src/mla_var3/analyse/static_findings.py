@@ -1,4 +1,4 @@
-"""What the compiled code of a stage gives away without a run; the words are in `conf/static.json`."""
+"""What compiled code gives away without a run; the words are in `conf/static.json`."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -24,11 +24,10 @@ class Finding(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A stage with what its record does not hold: the target and what its tiling is meant for."""
+    """A stage and the architecture that it was compiled for."""
 
     stage: Stage
     arch: str
-    tuned_for: tuple[str, ...] = ()
 
     def value(self, key: str) -> float:
         return self.stage.value(key) or 0.0
@@ -70,7 +69,7 @@ def _does_not_fit(code: Code) -> Iterator[Finding]:
 def _hmma(code: Code) -> Iterator[Finding]:
     if code.arch != "sm_90" or not code.value("code_hmma") or code.value("code_hgmma"):
         return
-    gain = 100.0 * (1 - _limit("mma_sync_share")) if bound_of(code.stage) == "Compute" else None
+    gain = 100.0 * (1 - _threshold("mma_sync_share")) if bound_of(code.stage) == "Compute" else None
     count = f"{code.value('code_hmma'):.0f}"
     yield _finding("hmma", ("code_hmma", "code_hgmma"), gain, hmma=count)
 
@@ -85,7 +84,7 @@ def _spills(code: Code) -> Iterator[Finding]:
 
 def _waits(code: Code) -> Iterator[Finding]:
     waits, products = code.value("code_waits"), code.value("code_hgmma")
-    if products < _limit("waits_least") or waits < _limit("waits_share") * products:
+    if products < _threshold("waits_least") or waits < _threshold("waits_share") * products:
         return
     keys = ("code_waits", "code_hgmma")
     yield _finding("waits", keys, waits=f"{waits:.0f}", hgmma=f"{products:.0f}")
@@ -97,13 +96,14 @@ def _calls(code: Code) -> Iterator[Finding]:
 
 
 def _not_tuned(code: Code) -> Iterator[Finding]:
-    if code.tuned_for and code.arch not in code.tuned_for:
-        yield _finding("not_tuned", (), arch=code.arch, tuned=", ".join(code.tuned_for))
+    meant = code.stage.tuned_for
+    if meant and code.arch not in meant:
+        yield _finding("not_tuned", (), arch=code.arch, tuned=", ".join(meant))
 
 
 def _waves(code: Code) -> Iterator[Finding]:
     waves, loss = code.value("waves"), code.value("wave_loss")
-    if loss < _limit("wave_loss"):
+    if loss < _threshold("wave_loss"):
         return
     held = code.value("blocks_an_sm") * (code.stage.sms_given or code.value("sm_count"))
     yield _finding(
@@ -131,9 +131,15 @@ def _finding(
     )
 
 
-def _limit(name: str) -> float:
+def _threshold(name: str) -> float:
     return float(conf.table("static")["thresholds"][name]["value"])
 
 
 def _bytes(amount: float) -> str:
     return f"{amount:.0f} B" if amount < 1000 else f"{amount / 1000:.1f} kB"
+
+
+def advice(stages: tuple[Stage, ...], arch: str) -> dict[str, str]:
+    """What to do about each finding of these stages, by the finding's text."""
+    codes = (Code(stage, arch) for stage in stages)
+    return {finding.text: finding.advice for code in codes for finding in findings(code)}

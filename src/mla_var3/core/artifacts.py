@@ -9,6 +9,9 @@ CONTRACT_MD = "contract.md"
 CONTRACT_JSON = "contract.json"
 REPORT_MD = "report.md"
 PARAMS = "params.json"
+TILING = "tiling"
+AUTOTUNING = "autotuning.json"
+COMPILED = "compiled"
 INLINE_STAGES = 10
 """Stages that stand in profile.json itself; the rest are files of their own in `stages/`."""
 
@@ -21,3 +24,18 @@ def stage_file(position: int) -> str:
 def profile_folder(root: Path, mode: str, kernel: str, params: str, timestamp: str) -> Path:
     """`<root>/<mode>/<kernel>/<params>/<timestamp>`, the spec's place for a profile."""
     return root / mode / kernel / params / timestamp
+
+
+def tiling_file(stage: str) -> str:
+    """`tiling/latent.json`: the tiling that was used for a stage."""
+    return f"{TILING}/{stage}.json"
+
+
+def autotuning_file(stage: str) -> str:
+    """`tiling/latent/autotuning.json`: the tilings that were tried for a stage."""
+    return f"{TILING}/{stage}/{AUTOTUNING}"
+
+
+def compiled_folder(stage: str) -> str:
+    """`compiled/latent`: what the compiler made of a stage."""
+    return f"{COMPILED}/{stage}"

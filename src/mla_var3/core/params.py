@@ -100,7 +100,12 @@ def check_tilings(plan: KernelPlan, typed: Mapping[str, Mapping[str, Value]] = {
 
 def problem_text(plan: KernelPlan) -> str:
     """`b=32 s=16 t=4096 h=128 d=128 k=512 p=64 bfloat16`, `causal` where it is set."""
-    return " ".join(_words(plan.params(), "=", {}))
+    return params_text(plan.params())
+
+
+def params_text(params: Mapping[str, Value]) -> str:
+    """The same from the problem as it stands in a record."""
+    return " ".join(_words(params, "=", {}))
 
 
 def problem_folder(plan: KernelPlan) -> str:

@@ -104,6 +104,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stage of concurrent kernels that was profiled alone."""
     sms_given: int | None = None
     """SMs the plan gives this stage; None: all of them."""
+    tuned_for: tuple[str, ...] = ()
+    """Architectures, `sm_90`, that its tiling is meant for; empty: any, or not known."""
     nvtx: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

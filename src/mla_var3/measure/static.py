@@ -71,6 +71,7 @@ def read_stage(
         opcodes=_shares(opcodes),
         warnings=tuple(compiled.remarks[:5]) if compiled else (),
         sms_given=kernel.sms,
+        tuned_for=kernel.tiling.TUNED_FOR,
     )
 
 

@@ -1,0 +1,93 @@
+"""What a machine cannot do with a plan, and the commands that do work there."""
+
+from mla_var3.core.errors import BadArgument, MachineCannot
+from mla_var3.core.locate import is_installed, kernel_name, list_kernels, nearest
+from mla_var3.core.params import PlanOption, Value
+from mla_var3.core.plan import KernelPlan
+from mla_var3.measure.gpus import Gpu, cuda_devices
+from mla_var3.runtime.profiling import MODES, Mode
+
+SMALL = {"b": 1, "h": 4, "s": 3, "t": 200}
+"""A problem that an interpreter finishes in seconds."""
+
+
+def find_mode(word: str) -> Mode:
+    """The mode of `--prof_type`; `BadArgument` with the nearest name."""
+    mode = MODES.get(word)
+    if mode is None:
+        near = nearest(word, MODES)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(MODES)}"
+        raise BadArgument(f"no mode {word!r}; {hint}")
+    return mode
+
+
+def chosen_device(word: str) -> str:
+    """`cuda:N` or `cpu`; nothing typed: the first GPU, else the CPU.
+
+    Raises `BadArgument` for another word, `MachineCannot` for a device that is not there.
+    """
+    gpus = cuda_devices()
+    if not word:
+        return f"cuda:{gpus[0].index}" if gpus else "cpu"
+    kind, colon, number = word.partition(":")
+    if word == "cpu":
+        return word
+    if kind != "cuda" or (colon and not number.isdigit()):
+        near = nearest(word, ("cpu", "cuda:0"))
+        hint = f"did you mean {near}?" if near else "cuda:0 or cpu"
+        raise BadArgument(f"--device={word}: no such device; {hint}")
+    return f"cuda:{typed_gpu(word).index}"
+
+
+def typed_gpu(word: str) -> Gpu:
+    """The GPU of `cuda` or `cuda:N`; `MachineCannot` where it is not there."""
+    gpus = cuda_devices()
+    index = int(word.partition(":")[2] or 0)
+    if index >= len(gpus):
+        there = ", ".join(f"cuda:{gpu.index} {gpu.name}" for gpu in gpus) or "none"
+        raise MachineCannot(f"--device={word}: no such CUDA device here (there is {there})")
+    return gpus[index]
+
+
+def not_built(mode: Mode) -> MachineCannot:
+    """The refusal of a mode that this version does not have yet."""
+    working = ", ".join(name for name, other in MODES.items() if other.built)
+    return MachineCannot(f"--prof_type={mode.name} is not built yet; what works: {working}")
+
+
+def needs_gpu(plan: type[KernelPlan], device: str) -> bool:
+    """Whether this plan cannot be measured on that device: its language needs CUDA."""
+    return plan.LANGUAGE != "torch" and not device.startswith("cuda")
+
+
+def no_gpu_lines(
+    plan: type[KernelPlan], typed: dict[PlanOption, Value], name: str, version: str
+) -> list[str]:
+    """Why it cannot be measured here, and commands that do work on this machine."""
+    title = f"{kernel_name(plan)} {plan.VERSION} ({plan.LANGUAGE})"
+    commands = _commands(plan, typed, f"mla run {name}{version}")
+    width = min(max(len(command) for command, _ in commands), 76)
+    lines = [f"{title} needs a CUDA GPU to be measured; none is here. What works on this machine:"]
+    return [*lines, *(f"  {command.ljust(width)}   {gives}" for command, gives in commands)]
+
+
+def _commands(
+    plan: type[KernelPlan], typed: dict[PlanOption, Value], command: str
+) -> list[tuple[str, str]]:
+    options = "".join(f" --{o.name}={v}" for o, v in typed.items())
+    found = []
+    names = {field.name for field in plan.problem_fields()}
+    small = "".join(f" --{key}={value}" for key, value in SMALL.items() if key in names)
+    if is_installed("torch") and is_installed(plan.LANGUAGE):
+        place = "the interpreter" if plan.LANGUAGE != "torch" else "torch"
+        found.append((f"{command}{small} --check", f"numerics, in {place}"))
+    if is_installed(plan.LANGUAGE):
+        gives = "registers, spills, predicted time"
+        found.append((f"{command}{options} --prof_type=static --target=h200", gives))
+    kernel = kernel_name(plan)
+    if is_installed("torch") and plan.LANGUAGE != "torch":
+        if any(file.kernel == kernel and file.language == "torch" for file in list_kernels()):
+            torch = f"mla run {kernel} --language=torch{small} --check"
+            found.append((torch, "the torch version on this CPU"))
+    found.append(("mla diagnose FILE.ncu-rep", "a report recorded elsewhere"))
+    return found

@@ -1,0 +1,47 @@
+"""`--prof_type=static` on the screen."""
+
+from pathlib import Path
+
+import msgspec
+
+from mla_var3.cli.console import show
+from mla_var3.cli.run_options import Typed
+from mla_var3.core.device import load_devices
+from mla_var3.core.locate import is_installed
+from mla_var3.core.plan import KernelPlan
+from mla_var3.measure.gpus import cuda_devices
+from mla_var3.render.machine import render_json
+from mla_var3.render.static_screen import render_static
+from mla_var3.runtime.profiling.static import choose_target, screen_request, static_profile_plan
+
+
+def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str) -> int:
+    """Compile, store and show; returns the exit code."""
+    out_dir = Path(typed.run.out_dir) if typed.run.out_dir else None
+    result = static_profile_plan(plan, out_dir, None, typed.run.bench_runs, target)
+    chosen = choose_target(target)
+    if typed.run.json:
+        device = load_devices().find(result.profile.environment.device)
+        show(render_json(result.profile, result.diagnoses, result.out_dir.name, device))
+        return 0
+    request = msgspec.structs.replace(
+        screen_request(chosen, result.profile, result.out_dir.as_posix()),
+        no_contract=result.no_contract,
+        next_steps=_next_steps(plan, command),
+    )
+    show(render_static(result.profile, result.diagnoses, request))
+    return 0
+
+
+def _next_steps(plan: KernelPlan, command: str) -> tuple[tuple[str, str], ...]:
+    """Commands that work here; small sizes where an interpreter would have to run it."""
+    steps = []
+    if is_installed("torch") and cuda_devices():
+        steps.append((f"{command} --check", "numerics, on this GPU"))
+    elif is_installed("torch"):
+        names = {field.name for field in plan.problem_fields()}
+        small = {"b": 1, "h": 4, "s": 3, "t": 200}
+        sizes = "".join(f" --{name}={size}" for name, size in small.items() if name in names)
+        steps.append((f"{command}{sizes} --check", "numerics, on this CPU"))
+    steps.append(("mla list", "the stored profiles"))
+    return tuple(steps)

@@ -1,0 +1,116 @@
+"""What `static` shows: the compiled stages, what their code gives away, and what to do next."""
+
+import msgspec
+
+from mla_var3.core.diagnosis import ProfileDiagnosis
+from mla_var3.core.params import params_text
+from mla_var3.core.record import Profile
+from mla_var3.render.layout import WIDTH, flow, paragraph, plain
+from mla_var3.render.static_table import LEFT, Totals, rows
+
+NO_FINDING = "none in the compiled code"
+NOTHING_COMPILED = "nothing was compiled: only the model speaks"
+COLUMN = 10
+"""Where the text beside a label begins."""
+
+
+class StaticRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the screen shows beside the record and its diagnosis."""
+
+    arch: str
+    folder: str
+    """Where the profile lies, as the user would type it."""
+    totals: Totals
+    advice: dict[str, str] = {}
+    """Text of a finding to what to do about it."""
+    no_contract: str = ""
+    next_steps: tuple[tuple[str, str], ...] = ()
+    """Commands to type next, and what each gives."""
+
+
+def render_static(profile: Profile, diagnosis: ProfileDiagnosis, request: StaticRequest) -> str:
+    """The whole screen as plain text, at most 100 columns wide."""
+    lines = [*headline(profile, request.arch), *_notes(diagnosis), ""]
+    lines += aligned(rows(profile, diagnosis, request.totals))
+    lines += ["", *_findings(profile, diagnosis, request.advice), *_missing(profile), ""]
+    others = "profile.json, compiled/" if request.no_contract else "contract.md, profile.json, …"
+    lines += [_line("report", f"{request.folder}/report.md  ({others})")]
+    if request.no_contract:
+        lines += _paragraph("contract", request.no_contract)
+    width = max((len(command) for command, _ in request.next_steps), default=0)
+    for position, (command, gives) in enumerate(request.next_steps):
+        text = f"{command.ljust(width)}   {gives}"
+        lines.append(_line("next" if not position else "", text))
+    return "\n".join(lines) + "\n"
+
+
+def headline(profile: Profile, arch: str) -> list[str]:
+    """`flash_mla v1 · cutile · b=32 … · for NVIDIA H200 (sm_90)`: what runs on what."""
+    plan = profile.plan
+    device = profile.environment.device
+    target = f"for {plain(device)} ({arch})" if device else f"for {arch}"
+    if plan is None:
+        return flow([target])
+    version = plan.version or "base"
+    parts = [f"{plan.kernel} {version}", plan.language, params_text(plan.params), target]
+    return flow(parts, indent="  ")
+
+
+def aligned(table: list[tuple[str, ...]]) -> list[str]:
+    """Rows with their columns aligned: words to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    left = [heading in LEFT for heading in table[0]]
+    lines = []
+    for row in table:
+        cells = (
+            cell.ljust(width) if is_left else cell.rjust(width)
+            for cell, width, is_left in zip(row, widths, left, strict=True)
+        )
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _notes(diagnosis: ProfileDiagnosis) -> list[str]:
+    return [line for note in diagnosis.notes for line in flow([note])]
+
+
+def _findings(profile: Profile, diagnosis: ProfileDiagnosis, advice: dict[str, str]) -> list[str]:
+    """Each finding with its stage and what to do; stages that share one are named together."""
+    stages: dict[str, list[str]] = {}
+    for verdict in diagnosis.stages:
+        for item in verdict.evidence:
+            stages.setdefault(item.text, []).append(verdict.stage)
+    lines: list[str] = []
+    for text, names in stages.items():
+        lines += _paragraph("finding", f"{', '.join(names)}: {text}")
+        if text in advice:
+            lines += _paragraph("  try", advice[text])
+    if lines:
+        return lines
+    compiled = any(stage.value("registers") is not None for stage in profile.stages)
+    return [_line("finding", NO_FINDING if compiled else NOTHING_COMPILED)]
+
+
+def _missing(profile: Profile) -> list[str]:
+    """Why figures of the table are n/a, each reason once."""
+    shown = ("registers", "spill_bytes", "waves", "roofline_time", "ceiling_time")
+    reasons: dict[str, list[str]] = {}
+    for stage in profile.stages:
+        for key in shown:
+            if key in stage.missing:
+                names = reasons.setdefault(stage.missing[key], [])
+                names += [stage.name] if stage.name not in names else []
+    return [
+        line
+        for reason, names in reasons.items()
+        for line in _paragraph("n/a", f"{', '.join(names)}: {reason}")
+    ]
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label.ljust(COLUMN)}{text}"
+
+
+def _paragraph(label: str, text: str) -> list[str]:
+    wrapped = paragraph("", text, column=COLUMN, width=WIDTH)
+    return [_line(label, wrapped[0].strip()), *wrapped[1:]] if wrapped else []

@@ -1,0 +1,181 @@
+"""`--prof_type=static`: compile every stage for a target, on any machine; nothing is run."""
+
+import hashlib
+import inspect
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mla_var3 import __version__
+from mla_var3.analyse.predict import total, with_prediction
+from mla_var3.analyse.static import diagnose_static
+from mla_var3.analyse.static_findings import advice
+from mla_var3.core import artifacts
+from mla_var3.core.device import load_devices
+from mla_var3.core.diagnosis import ProfileDiagnosis
+from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.core.locate import folder_name, import_path, kernel_name, with_version
+from mla_var3.core.params import check_tilings, problem_folder, tiling_document
+from mla_var3.core.plan import ConcurrentKernels, Kernel, KernelPlan, stages_of
+from mla_var3.core.record import Environment, PlanIdentity, Profile, Stage
+from mla_var3.core.record_file import save_profile
+from mla_var3.core.target import DEFAULT, Target, find_target, of_driver
+from mla_var3.measure.gpus import cuda_devices
+from mla_var3.measure.occupancy import known_capabilities
+from mla_var3.measure.static import compile_stage, read_stage
+from mla_var3.render.contract_sheet import to_markdown
+from mla_var3.render.static_contract import build_static_contract
+from mla_var3.render.static_report import render_static_report
+from mla_var3.render.static_screen import StaticRequest
+from mla_var3.render.static_table import Totals
+from mla_var3.runtime.result import ProfileResult
+from mla_var3.runtime.store import new_folder, timestamp
+
+MODE = "static"
+
+
+def static_profile_plan(
+    plan: KernelPlan,
+    out_dir: Path | None = None,
+    version: str | None = None,
+    bench_runs: int | None = None,
+    target: str | None = None,
+) -> ProfileResult:
+    """Compile a plan for `target` (`h200`, `sm_90`; default: the first CUDA device, else H200).
+
+    `version` takes the plan's class of that version. Stored below `out/profiles/static/` unless
+    `out_dir` is given; the folder appears whole or not at all.
+    """
+    if bench_runs is not None:
+        raise BadArgument("--bench_runs has no meaning for static: nothing is run")
+    plan = with_version(plan, version)
+    plan.validate()
+    check_tilings(plan)
+    chosen = choose_target(target)
+    now = datetime.now(UTC)
+    wanted = out_dir or artifacts.profile_folder(
+        artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
+    )
+    with new_folder(wanted) as folder:
+        stages = _compiled_stages(plan, chosen, folder.work)
+        profile = _profile(plan, chosen, stages, now)
+        diagnosis = diagnose_static(profile)
+        save_profile(profile, folder.work)
+        _write_problem(plan, chosen, folder.work)
+        no_contract = _write_contract(profile, diagnosis, folder.work)
+        request = screen_request(chosen, profile, "")
+        report = render_static_report(profile, diagnosis, request)
+        (folder.work / artifacts.REPORT_MD).write_text(report, encoding="utf-8")
+    return ProfileResult(
+        out_dir=folder.final, profile=profile, diagnoses=diagnosis, no_contract=no_contract
+    )
+
+
+def choose_target(word: str | None) -> Target:
+    """The target of a typed word, else of the first CUDA device, else H200."""
+    devices = load_devices()
+    if word is not None:
+        return find_target(word, devices, known_capabilities())
+    for gpu in cuda_devices():
+        return of_driver(gpu.name, gpu.capability, devices)
+    return find_target(DEFAULT, devices, known_capabilities())
+
+
+def screen_request(target: Target, profile: Profile, folder: str) -> StaticRequest:
+    """What the screen and the report show beside the record."""
+    roofline, ceiling = total(profile.stages)
+    return StaticRequest(
+        arch=target.arch,
+        folder=folder,
+        totals=Totals(roofline, ceiling),
+        advice=advice(profile.stages, target.arch),
+    )
+
+
+def _compiled_stages(plan: KernelPlan, target: Target, folder: Path) -> tuple[Stage, ...]:
+    runnable = plan.plan_empty()
+    together = runnable.stages if isinstance(runnable, ConcurrentKernels) else ()
+    shared = together if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1 else ()
+    stages = []
+    for position, kernel in enumerate(stages_of(runnable)):
+        stage = _compiled_stage(kernel, position, target, folder)
+        stages.append(msgspec.structs.replace(stage, isolated=kernel in shared))
+    return tuple(stages)
+
+
+def _compiled_stage(kernel: Kernel, position: int, target: Target, folder: Path) -> Stage:
+    place = folder / artifacts.compiled_folder(kernel.name)
+    compiled = compile_stage(kernel, place, target.arch)
+    return with_prediction(read_stage(kernel, position, target, compiled, place))
+
+
+def _profile(plan: KernelPlan, target: Target, stages: tuple[Stage, ...], now: datetime) -> Profile:
+    return Profile(
+        mode="static",
+        status="OK",
+        stages=stages,
+        environment=_environment(target),
+        plan=identity(plan),
+        created=now.isoformat(timespec="seconds"),
+        tilings={name: tiling.as_dict() for name, tiling in plan.tilings().items()},
+        warnings=(f"static, never run: compiled for {target.name} ({target.arch})",),
+    )
+
+
+def identity(plan: KernelPlan) -> PlanIdentity:
+    """Which plan it is: names, problem, and the hash of its source file."""
+    try:
+        source = Path(inspect.getfile(type(plan))).read_bytes()
+        digest = hashlib.sha256(source).hexdigest()
+    except (OSError, TypeError):
+        digest = ""
+    return PlanIdentity(
+        kernel=kernel_name(type(plan)),
+        version=plan.VERSION,
+        language=plan.LANGUAGE,
+        import_path=import_path(type(plan)),
+        params=plan.params(),
+        source_sha256=digest,
+    )
+
+
+def _environment(target: Target) -> Environment:
+    device = target.device
+    return Environment(
+        device=device.name if device else None,
+        compute_capability=target.capability,
+        sm_count=device.sm_count if device else None,
+        capture_tool=f"mla_var3 {__version__}",
+    )
+
+
+def _write_problem(plan: KernelPlan, target: Target, folder: Path) -> None:
+    """params.json, and the tiling of every stage with its candidates."""
+    named = {"kernel": kernel_name(type(plan)), "version": plan.VERSION, "language": plan.LANGUAGE}
+    aim = {"target": target.name, "arch": target.arch}
+    _write_json(folder / artifacts.PARAMS, plan.params() | named | aim)
+    for stage, tiling in plan.tilings().items():
+        document = tiling_document(plan, stage, tiling)
+        _write_json(folder / artifacts.tiling_file(stage), document)
+        tried = {"tiling": tiling.as_dict(), "chosen": True, "measured": False}
+        history = {"stage": stage, "source": document["source"], "candidates": [tried]}
+        _write_json(folder / artifacts.autotuning_file(stage), history)
+
+
+def _write_contract(profile: Profile, diagnosis: ProfileDiagnosis, folder: Path) -> str:
+    """Write the contract and its twin, or return why there is none."""
+    try:
+        contract = build_static_contract(profile, diagnosis)
+    except NoUsableData as reason:
+        return str(reason)
+    (folder / artifacts.CONTRACT_MD).write_text(to_markdown(contract), encoding="utf-8")
+    _write_json(folder / artifacts.CONTRACT_JSON, contract)
+    return ""
+
+
+def _write_json(path: Path, value: msgspec.Struct | Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
