@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -293,37 +292,3 @@ def test_oddity_25_nothing_private_is_kept(
     private.set("device__attribute_display_name", "NVIDIA H200")
     saved_text = msgspec.json.encode(profile_of(private))
     assert b"ada" not in saved_text and b"prog.py" in saved_text
-
-
-def test_several_ranges_are_read_in_order() -> None:
-    module = FakeModule([[launch(BASIC, function="a")], [], [launch(BASIC, function="b")]])
-    read = profile_of_module(module)
-    assert [(stage.name, stage.launch) for stage in read.stages] == [("a", 0), ("b", 1)]
-
-
-def test_no_headline_metric_at_all() -> None:
-    bare = launch({"launch__grid_size": 8, "smsp__inst_executed.sum": (5.0, "inst")})
-    with pytest.raises(UnreadableFile, match="NO_METRICS none of duration"):
-        profile_of(bare)
-
-
-def test_a_report_on_disk_is_never_opened_twice_for_its_version(
-    recording: Callable[[str], Path],
-) -> None:
-    data = recording("zoo_a").read_bytes()
-    assert versions.capture_version(blocks.walk(data), b"") == "2025.3.1"
-
-
-def test_units_that_the_library_mixes_up_between_reports_do_no_harm() -> None:
-    # loading another report first turns `sector` into `byte` for derived counts
-    for unit in ("sector", "byte", ""):
-        stage = profile_of(
-            launch(
-                BASIC
-                | {
-                    "memory_l2_theoretical_sectors_global": (500, "sector"),
-                    "derived__memory_l2_theoretical_sectors_global_excessive": (300, unit),
-                }
-            )
-        ).stages[0]
-        assert stage.value("global_sectors_excess") == 300

@@ -18,7 +18,7 @@ import msgspec
 from mla_var3.core.record import Environment, Stage
 from mla_var3.measure.ncu_reader import blocks, module, versions
 from mla_var3.measure.ncu_reader.environment import compute_capability, read_environment
-from mla_var3.measure.ncu_reader.launches import launches
+from mla_var3.measure.ncu_reader.launches import Launch, launches
 from mla_var3.measure.ncu_reader.machine_code import EmbeddedCode
 from mla_var3.measure.ncu_reader.stage import read_stage
 from mla_var3.measure.ncu_reader.table import chip_of
@@ -75,12 +75,20 @@ def _read(library: Any, report: Any, code: EmbeddedCode, span: tuple[int, int | 
         if launch.ghost:
             ghosts += 1
             continue
-        capability = compute_capability(launch.counters)
         if environment.device is None:
             environment = read_environment(launch, environment)
-        instruction = code.instructions(launch.action, launch.mangled_name, capability)
-        stages.append(read_stage(launch, chip_of(capability), instruction))
+        try:
+            stages.append(_stage(launch, code))
+        except (RuntimeError, IndexError):
+            # the library's own errors about a damaged launch
+            ghosts += 1
     return Part(tuple(stages), ghosts, environment)
+
+
+def _stage(launch: Launch, code: EmbeddedCode) -> Stage:
+    capability = compute_capability(launch.counters)
+    instruction = code.instructions(launch.action, launch.mangled_name, capability)
+    return read_stage(launch, chip_of(capability), instruction)
 
 
 def _reader(library: Any, report: Any) -> str | None:

@@ -34,6 +34,14 @@ class _Line:
 
 def read_hot_lines(action: Any, instruction: Instruction) -> tuple[HotLine, ...]:
     """At most five lines, the hottest first; () without samples or line information."""
+    try:
+        return _hot_lines(action, instruction)
+    except (RuntimeError, TypeError, ValueError, OverflowError):
+        # samples of another form than program counters and counts
+        return ()
+
+
+def _hot_lines(action: Any, instruction: Instruction) -> tuple[HotLine, ...]:
     samples = _samples(action)
     if samples is None:
         return ()
@@ -67,7 +75,7 @@ def read_hot_lines(action: Any, instruction: Instruction) -> tuple[HotLine, ...]
 
 def has_samples(action: Any) -> bool:
     """Whether warp states were sampled at all."""
-    return _samples(action) is not None
+    return _per_instruction(action, "smsp__pcsamp_sample_count") is not None
 
 
 def base_name(path: str) -> str:

@@ -25,7 +25,6 @@ class Way(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     scale: float = 1.0
     unit: str = ""
     skip_zero: bool = False
-    lower_bound: bool = False
     chips: tuple[Chip, ...] = ()
 
     def raw_names(self) -> tuple[str, ...]:
