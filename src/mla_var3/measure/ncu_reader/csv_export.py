@@ -71,15 +71,22 @@ def _rows(text: str) -> tuple[list[Row], str]:
     start = next(index for index, line in enumerate(lines) if is_heading(line))
     # with the line ends, which a quoted description may hold
     header, *table_rows = csv.reader(f"{line}\n" for line in lines[start:])
-    rows: list[Row] = []
-    problem = ""
-    for cells in table_rows:
+    least = _least_cells(header)
+    rows = [
         # not a row of the table: the heading again, or a line that the program printed
-        if len(cells) == len(header) and cells != header:
-            rows.append(dict(zip(header, cells, strict=True)))
-    if table_rows and 1 < len(table_rows[-1]) < len(header):
-        problem = _CUT_ROW
-    return rows, problem
+        dict(zip(header, cells, strict=False))
+        for cells in table_rows
+        if least <= len(cells) <= len(header) and cells != header
+    ]
+    cut = bool(table_rows) and 1 < len(table_rows[-1]) < least
+    return rows, _CUT_ROW if cut else ""
+
+
+def _least_cells(header: list[str]) -> int:
+    """Cells of a whole row: ncu ends a metric's row of the details page behind its value."""
+    if "Metric Value" not in header:
+        return len(header)
+    return header.index("Metric Value") + 1
 
 
 def _details(rows: Iterable[Row]) -> list[_Launch]:
