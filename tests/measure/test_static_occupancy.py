@@ -91,9 +91,7 @@ def test_small_blocks_are_limited_by_their_number(
 ) -> None:
     found = occupancy(needs(registers=16, threads=32), limits_of(capability))
     assert found.percent == pytest.approx(percent)
-    assert (found.blocks, found.limiters) == (blocks, ("blocks", "barriers")) or (
-        capability == "8.6" and found.blocks == blocks
-    )
+    assert (found.blocks, found.limiters) == (blocks, ("blocks",))
 
 
 def test_barriers_limit_from_9_0_on() -> None:

@@ -8,8 +8,8 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mla_var3.cli.arguments import nearest
 from mla_var3.core.errors import BadArgument
+from mla_var3.core.locate import nearest
 from mla_var3.core.params import PlanOption, Value, plan_options, read_value
 from mla_var3.core.plan import KernelPlan
 
@@ -146,8 +146,9 @@ def _unknown(word: str, names: Mapping[str, PlanOption], help_: str) -> BadArgum
     if not word.startswith("-"):
         return BadArgument(f"cannot use {word!r}: options are typed --name=value {help_}")
     name = word.partition("=")[0]
-    hint = nearest(name, [f"--{known}" for known in names])
-    return BadArgument(f"unknown option {name}{hint or f' {help_}'}")
+    near = nearest(name.removeprefix("--").replace("-", "_"), names)
+    hint = f"; did you mean --{near}?" if near else f" {help_}"
+    return BadArgument(f"unknown option {name}{hint}")
 
 
 def _run_option(name: str) -> PlanOption:

@@ -11,6 +11,9 @@ import msgspec
 from mla_var3 import conf
 from mla_var3.core.errors import BadArgument
 
+CAPPED = ("shared_memory", "barriers")
+"""Limits that Nsight Compute cuts at the most blocks an SM takes: there they limit nothing."""
+
 
 class SmLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one SM of a compute capability holds. Sizes in bytes."""
@@ -98,7 +101,11 @@ def occupancy(needs: BlockNeeds, sm: SmLimits, carveout_bytes: int | None = None
         limits=limits,
         blocks=blocks,
         percent=100.0 * blocks * warps / sm.warps,
-        limiters=tuple(name for name, value in limits.items() if value == blocks),
+        limiters=tuple(
+            name
+            for name, value in limits.items()
+            if value == blocks and not (name in CAPPED and value == sm.blocks)
+        ),
         shared_allocated_bytes=shared,
         registers_allocated=warp_registers // sm.threads_warp,
     )

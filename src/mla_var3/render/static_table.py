@@ -53,8 +53,17 @@ def rows(profile: Profile, diagnosis: ProfileDiagnosis, totals: Totals) -> list[
 
 
 def limiters(stage: Stage) -> list[str]:
-    """Every resource that allows no more blocks than fit, ties included, by its short name."""
-    known = {short: v for key, short in LIMITS.items() if (v := stage.value(key)) is not None}
+    """Every resource that allows no more blocks than fit, ties included, by its short name.
+
+    Shared memory and barriers that allow all blocks an SM takes limit nothing.
+    """
+    most = stage.value("limit_blocks")
+    known = {
+        short: v
+        for key, short in LIMITS.items()
+        if (v := stage.value(key)) is not None
+        and not (v == most and key in ("limit_shared_memory", "limit_barriers"))
+    }
     least = min(known.values(), default=None)
     return [short for short, value in known.items() if value == least]
 
