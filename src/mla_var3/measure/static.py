@@ -16,6 +16,7 @@ from mla_var3.measure.sass import by_name, count_opcodes, families
 CEILING_GBPS = "copy_gbps"
 CEILING_TFLOPS = "matmul_{dtype}_sustained_tflops"
 MOST_OPCODES = 15
+MOST_REMARKS = 5
 
 _FROM_CODE = {
     "registers": "registers",
@@ -56,7 +57,7 @@ def read_stage(
     else:
         opcodes = _opcodes(compiled, folder)
         record.resources(compiled)
-        record.instructions(opcodes)
+        record.instructions(opcodes, compiled.missing)
     record.grid()
     record.work()
     record.peaks()
@@ -69,7 +70,7 @@ def read_stage(
         grid=kernel.grid,
         block=(compiled.threads, 1, 1) if compiled and compiled.threads else (),
         opcodes=_shares(opcodes),
-        warnings=tuple(compiled.remarks[:5]) if compiled else (),
+        warnings=_missed(compiled),
         sms_given=kernel.sms,
         tuned_for=kernel.tiling.TUNED_FOR,
     )
@@ -132,10 +133,11 @@ class _Record:
         self.add("shared_memory_allocated", found.shared_allocated_bytes, "static", _RULE)
         self.add("registers_allocated", found.registers_allocated, "static", _RULE)
 
-    def instructions(self, opcodes: Mapping[str, int]) -> None:
+    def instructions(self, opcodes: Mapping[str, int], absent: Mapping[str, str]) -> None:
         """How many instructions of each family stand in the code."""
         if not opcodes:
-            self.missing["code_instructions"] = "no SASS listing of this stage"
+            reasons = [why for name, why in absent.items() if name.endswith(".sass")]
+            self.missing["code_instructions"] = (reasons or ["no SASS listing of this stage"])[0]
             return
         self.add("code_instructions", sum(opcodes.values()), "static", "SASS listing")
         for key, count in families(opcodes).items():
@@ -203,6 +205,12 @@ def _opcodes(compiled: CompiledStage, folder: Path) -> Mapping[str, int]:
         if counted:
             return counted
     return compiled.opcodes
+
+
+def _missed(compiled: CompiledStage | None) -> tuple[str, ...]:
+    """The compiler's remarks on what it could not do; the others are in its own files."""
+    remarks = compiled.remarks if compiled else ()
+    return tuple(text for text in remarks if text.startswith("missed"))[:MOST_REMARKS]
 
 
 def _shares(opcodes: Mapping[str, int]) -> Shares | None:
