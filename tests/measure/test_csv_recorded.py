@@ -13,6 +13,8 @@ DATA = Path(__file__).parents[1] / "data" / "ncu"
 ROUNDED = 0.006
 """The details page shows two decimals of the scaled value: 0.005 of at least 1."""
 BELOW_ONE = 0.0051
+OTHER_COUNTER = {"issue", "cycles_elapsed", "active_share", "l1"}
+"""The page shows the maximum over the SMs, or a share of active cycles, for these."""
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +62,12 @@ def test_the_details_page_agrees_within_its_rounding(
         values = shared(one, whole)
         assert len(values) >= 25, one.name
         for key, (value, true) in values.items():
-            # the page has instructions issued, not issue-active cycles: a few per cent apart
-            close = 0.07 if key == "issue" else ROUNDED
-            assert value == pytest.approx(true, rel=close, abs=BELOW_ONE), (one.name, key)
+            if key in OTHER_COUNTER:
+                assert value == pytest.approx(true, rel=0.07, abs=0.25), (one.name, key)
+            else:
+                assert value == pytest.approx(true, rel=ROUNDED, abs=BELOW_ONE), (one.name, key)
         assert "tensor" in one.missing
-        assert {rule.rule for rule in one.rules} >= {"SOLBottleneck"}
+        assert "CPIStall" in {rule.rule for rule in one.rules}
 
 
 def test_an_export_with_the_banners_of_a_live_run(export: Callable[[str], Profile]) -> None:
