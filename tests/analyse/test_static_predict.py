@@ -118,8 +118,10 @@ def test_calls_are_a_finding() -> None:
 def test_a_wave_loss_of_a_fifth_is_a_finding() -> None:
     waves = stage(waves=1.0076, wave_loss=49.6, grid_size=133, blocks_an_sm=1)
     (finding,) = findings(Code(waves, "sm_90"))
-    assert finding.text == "wave loss 49.6 %: 133 blocks make 1.01 of 2 waves of 132"
+    assert finding.text == "wave loss 49.6 %: 133 blocks make 1.01 waves of 132"
     assert finding.gain_pct == 49.6
+    few = stage(waves=0.14, wave_loss=30.3, grid_size=92, blocks_an_sm=5)
+    assert findings(Code(few, "sm_90"))[0].text == "wave loss 30.3 %: 92 blocks on 132 SMs"
     assert ids(stage(waves=7.76, wave_loss=3.0)) == []
 
 

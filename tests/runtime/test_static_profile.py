@@ -87,6 +87,8 @@ def test_the_record_keeps_what_was_compiled(result: ProfileResult) -> None:
     assert latent.grid == (32, 32, 1)
     assert latent.value("waves") == 1024 / 132
     assert latent.value("wave_loss") == pytest.approx(100 * (1 - 1024 / 132 / 8))
+    assert combine.value("waves") == 132 / (132 * 5)
+    assert combine.value("wave_loss") == 0.0  # a block on every SM
     assert latent.tuned_for == ("sm_90",)
     assert {metric.source for metric in latent.metrics.values()} == {"static", "model", "spec"}
     for key in ("duration", "tensor", "dram", "occupancy"):
@@ -123,7 +125,6 @@ def test_the_verdict_is_the_models(result: ProfileResult) -> None:
         "HMMA fall-off on sm_90",
         "spills 2.7 kB of local memory a thread, 7 LDL and STL in the code",
         "truediv call in the epilogue, or another function",
-        "wave loss 80.0 %",
     ]
     assert not latent.evidence
 

@@ -1,6 +1,5 @@
 """What compiled code gives away without a run; the words are in `conf/static.json`."""
 
-import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -105,15 +104,17 @@ def _waves(code: Code) -> Iterator[Finding]:
     waves, loss = code.value("waves"), code.value("wave_loss")
     if loss < _threshold("wave_loss"):
         return
-    held = code.value("blocks_an_sm") * (code.stage.sms_given or code.value("sm_count"))
+    sms = code.stage.sms_given or code.value("sm_count")
+    fill = f"on {sms:.0f} SMs"
+    if waves > 1:
+        fill = f"make {waves:.2f} waves of {code.value('blocks_an_sm') * sms:.0f}"
     yield _finding(
         "waves",
         ("waves", "wave_loss"),
         loss,
         loss=f"{loss:.1f} %",
         grid=f"{code.value('grid_size'):.0f}",
-        waves=f"{waves:.2f} of {math.ceil(waves)}",
-        held=f"{held:.0f}",
+        fill=fill,
     )
 
 

@@ -115,6 +115,8 @@ def _headline(plan: KernelPlan, where: str) -> None:
 def _static(plan: KernelPlan, typed: Typed, command: str) -> int:
     if typed.run.check:
         raise BadArgument("--check runs the kernel, static only compiles it: leave one of them out")
+    if typed.run.bench_runs is not None:
+        raise BadArgument("--bench_runs has no meaning for static: nothing is run")
     from mla_var3.cli.run_static import run_static
 
     target = typed.run.target

@@ -5,6 +5,7 @@ from mla_var3.core.locate import is_installed, kernel_name, list_kernels, neares
 from mla_var3.core.params import PlanOption, Value
 from mla_var3.core.plan import KernelPlan
 from mla_var3.measure.gpus import Gpu, cuda_devices
+from mla_var3.render.static_screen import commands
 from mla_var3.runtime.profiling import MODES, Mode
 
 SMALL = {"b": 1, "h": 4, "s": 3, "t": 200}
@@ -65,13 +66,11 @@ def no_gpu_lines(
 ) -> list[str]:
     """Why it cannot be measured here, and commands that do work on this machine."""
     title = f"{kernel_name(plan)} {plan.VERSION} ({plan.LANGUAGE})"
-    commands = _commands(plan, typed, f"mla run {name}{version}")
-    width = min(max(len(command) for command, _ in commands), 76)
     lines = [f"{title} needs a CUDA GPU to be measured; none is here. What works on this machine:"]
-    return [*lines, *(f"  {command.ljust(width)}   {gives}" for command, gives in commands)]
+    return [*lines, *commands(_steps(plan, typed, f"mla run {name}{version}"), 2)]
 
 
-def _commands(
+def _steps(
     plan: type[KernelPlan], typed: dict[PlanOption, Value], command: str
 ) -> list[tuple[str, str]]:
     options = "".join(f" --{o.name}={v}" for o, v in typed.items())

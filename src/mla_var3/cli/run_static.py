@@ -1,25 +1,37 @@
 """`--prof_type=static` on the screen."""
 
+import sys
 from pathlib import Path
 
 import msgspec
 
 from mla_var3.cli.console import show
+from mla_var3.cli.progress import Progress
 from mla_var3.cli.run_options import Typed
+from mla_var3.cli.run_refusals import SMALL
 from mla_var3.core.device import load_devices
 from mla_var3.core.locate import is_installed
 from mla_var3.core.plan import KernelPlan
 from mla_var3.measure.gpus import cuda_devices
 from mla_var3.render.machine import render_json
-from mla_var3.render.static_screen import render_static
-from mla_var3.runtime.profiling.static import choose_target, screen_request, static_profile_plan
+from mla_var3.render.static_screen import headline, render_static
+from mla_var3.runtime.profiling.static import (
+    choose_target,
+    identity,
+    screen_request,
+    static_profile_plan,
+)
 
 
 def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str) -> int:
     """Compile, store and show; returns the exit code."""
     out_dir = Path(typed.run.out_dir) if typed.run.out_dir else None
-    result = static_profile_plan(plan, out_dir, None, typed.run.bench_runs, target)
     chosen = choose_target(target)
+    if not typed.run.json:
+        show("\n".join(headline(identity(plan), chosen.name, chosen.arch)) + "\n")
+        sys.stdout.flush()  # compiling may take seconds
+    with Progress(f"compile for {chosen.arch}", "stages") as progress:
+        result = static_profile_plan(plan, out_dir, None, None, target, progress.update)
     if typed.run.json:
         device = load_devices().find(result.profile.environment.device)
         show(render_json(result.profile, result.diagnoses, result.out_dir.name, device))
@@ -40,8 +52,7 @@ def _next_steps(plan: KernelPlan, command: str) -> tuple[tuple[str, str], ...]:
         steps.append((f"{command} --check", "numerics, on this GPU"))
     elif is_installed("torch"):
         names = {field.name for field in plan.problem_fields()}
-        small = {"b": 1, "h": 4, "s": 3, "t": 200}
-        sizes = "".join(f" --{name}={size}" for name, size in small.items() if name in names)
+        sizes = "".join(f" --{name}={size}" for name, size in SMALL.items() if name in names)
         steps.append((f"{command}{sizes} --check", "numerics, on this CPU"))
     steps.append(("mla list", "the stored profiles"))
     return tuple(steps)

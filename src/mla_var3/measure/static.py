@@ -160,9 +160,12 @@ class _Record:
             self.missing["waves"] = "not one block fits an SM"
             return
         waves = blocks / (sms * self.occupancy.blocks)
-        raw = f"grid_size / ({'SMs given' if self.kernel.sms else 'sm_count'} * blocks_an_sm)"
-        self.add("waves", waves, "static", raw)
-        self.add("wave_loss", 100.0 * (1 - waves / math.ceil(waves)), "static", "waves")
+        given = "SMs given" if self.kernel.sms else "sm_count"
+        self.add("waves", waves, "static", f"grid_size / ({given} * blocks_an_sm)")
+        # Below one wave, blocks spread over the SMs one by one: what counts is blocks an SM.
+        filled, raw = (waves, "waves") if waves > 1 else (blocks / sms, f"grid_size / {given}")
+        loss = 100.0 * (1 - filled / math.ceil(filled))
+        self.add("wave_loss", loss, "static", f"1 - x / ceil(x), x = {raw}")
 
     def work(self) -> None:
         """The algorithm's own FLOPs and bytes."""

@@ -3,7 +3,7 @@
 from mla_var3 import conf
 from mla_var3.core import units
 from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
-from mla_var3.core.record import Metric, Profile, Stage
+from mla_var3.core.record import Metric, PlanIdentity, Profile, Stage
 from mla_var3.render.layout import plain
 from mla_var3.render.static_screen import NO_FINDING, NOTHING_COMPILED, StaticRequest, headline
 from mla_var3.render.static_table import rows
@@ -14,9 +14,9 @@ def render_static_report(
 ) -> str:
     """The whole report as Markdown."""
     verdicts = {verdict.stage: verdict for verdict in diagnosis.stages}
-    plan = profile.plan
-    title = f"{plan.kernel} {plan.version}" if plan else "static"
-    lines = [f"# {_md(title)}: static", "", _md(" ".join(headline(profile, request.arch))), ""]
+    plan = profile.plan or PlanIdentity(kernel="unnamed", version="")
+    first = headline(plan, profile.environment.device or request.arch, request.arch)
+    lines = [f"# {_md(f'{plan.kernel} {plan.version}')}: static", "", _md(" ".join(first)), ""]
     lines += [f"**{_md(note)}**" for note in diagnosis.notes]
     lines += ["", *_table(rows(profile, diagnosis, request.totals)), ""]
     lines += [

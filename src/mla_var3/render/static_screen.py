@@ -1,10 +1,12 @@
 """What `static` shows: the compiled stages, what their code gives away, and what to do next."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.params import params_text
-from mla_var3.core.record import Profile
+from mla_var3.core.record import PlanIdentity, Profile
 from mla_var3.render.layout import WIDTH, flow, paragraph, plain
 from mla_var3.render.static_table import LEFT, Totals, rows
 
@@ -29,28 +31,38 @@ class StaticRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_static(profile: Profile, diagnosis: ProfileDiagnosis, request: StaticRequest) -> str:
-    """The whole screen as plain text, at most 100 columns wide."""
-    lines = [*headline(profile, request.arch), *_notes(diagnosis), ""]
+    """What follows the headline, as plain text at most 100 columns wide."""
+    lines = [*_notes(diagnosis), ""]
     lines += aligned(rows(profile, diagnosis, request.totals))
     lines += ["", *_findings(profile, diagnosis, request.advice), *_missing(profile), ""]
-    others = "profile.json, compiled/" if request.no_contract else "contract.md, profile.json, …"
-    lines += [_line("report", f"{request.folder}/report.md  ({others})")]
+    lines += _report(request)
     if request.no_contract:
         lines += _paragraph("contract", request.no_contract)
-    width = max((len(command) for command, _ in request.next_steps), default=0)
-    for position, (command, gives) in enumerate(request.next_steps):
-        text = f"{command.ljust(width)}   {gives}"
-        lines.append(_line("next" if not position else "", text))
+    steps = commands(request.next_steps, COLUMN)
+    if steps:
+        lines += [_line("next", steps[0].strip()), *steps[1:]]
     return "\n".join(lines) + "\n"
 
 
-def headline(profile: Profile, arch: str) -> list[str]:
-    """`flash_mla v1 · cutile · b=32 … · for NVIDIA H200 (sm_90)`: what runs on what."""
-    plan = profile.plan
-    device = profile.environment.device
-    target = f"for {plain(device)} ({arch})" if device else f"for {arch}"
-    if plan is None:
-        return flow([target])
+def commands(steps: Sequence[tuple[str, str]], indent: int) -> list[str]:
+    """Commands with what each gives beside it, or below it where the line would be too long."""
+    room = WIDTH - indent - 3 - max((len(gives) for _, gives in steps), default=0)
+    width = max((len(command) for command, _ in steps if len(command) <= room), default=0)
+    lines = []
+    for command, gives in steps:
+        if len(command) <= room:
+            lines.append(f"{' ' * indent}{command.ljust(width)}   {gives}")
+        else:
+            lines += [f"{' ' * indent}{command}", f"{' ' * (indent + 4)}{gives}"]
+    return lines
+
+
+def headline(plan: PlanIdentity, target: str, arch: str) -> list[str]:
+    """`flash_mla v1 · cutile · b=32 … · for NVIDIA H200 (sm_90)`: what is compiled for what.
+
+    `target` is the product's name, or the architecture once more.
+    """
+    target = f"for {plain(target)} ({arch})" if target != arch else f"for {arch}"
     version = plan.version or "base"
     parts = [f"{plan.kernel} {version}", plan.language, params_text(plan.params), target]
     return flow(parts, indent="  ")
@@ -68,6 +80,13 @@ def aligned(table: list[tuple[str, ...]]) -> list[str]:
         )
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def _report(request: StaticRequest) -> list[str]:
+    others = "profile.json, compiled/" if request.no_contract else "contract.md, profile.json, …"
+    line = _line("report", f"{request.folder}/report.md")
+    both = f"{line}  ({others})"
+    return [both] if len(both) <= WIDTH else [line, _line("", f"({others})")]
 
 
 def _notes(diagnosis: ProfileDiagnosis) -> list[str]:

@@ -31,6 +31,7 @@ from mla_var3.render.static_contract import build_static_contract
 from mla_var3.render.static_report import render_static_report
 from mla_var3.render.static_screen import StaticRequest
 from mla_var3.render.static_table import Totals
+from mla_var3.runtime.diagnosing import Progress
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
 
@@ -43,11 +44,13 @@ def static_profile_plan(
     version: str | None = None,
     bench_runs: int | None = None,
     target: str | None = None,
+    progress: Progress | None = None,
 ) -> ProfileResult:
     """Compile a plan for `target` (`h200`, `sm_90`; default: the first CUDA device, else H200).
 
     `version` takes the plan's class of that version. Stored below `out/profiles/static/` unless
-    `out_dir` is given; the folder appears whole or not at all.
+    `out_dir` is given; the folder appears whole or not at all. `progress` is told the stages that
+    are compiled and their number.
     """
     if bench_runs is not None:
         raise BadArgument("--bench_runs has no meaning for static: nothing is run")
@@ -60,7 +63,7 @@ def static_profile_plan(
         artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
     )
     with new_folder(wanted) as folder:
-        stages = _compiled_stages(plan, chosen, folder.work)
+        stages = _compiled_stages(plan, chosen, folder.work, progress)
         profile = _profile(plan, chosen, stages, now)
         diagnosis = diagnose_static(profile)
         save_profile(profile, folder.work)
@@ -95,12 +98,16 @@ def screen_request(target: Target, profile: Profile, folder: str) -> StaticReque
     )
 
 
-def _compiled_stages(plan: KernelPlan, target: Target, folder: Path) -> tuple[Stage, ...]:
+def _compiled_stages(
+    plan: KernelPlan, target: Target, folder: Path, progress: Progress | None
+) -> tuple[Stage, ...]:
     runnable = plan.plan_empty()
     together = runnable.stages if isinstance(runnable, ConcurrentKernels) else ()
     shared = together if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1 else ()
-    stages = []
+    stages: list[Stage] = []
     for position, kernel in enumerate(stages_of(runnable)):
+        if progress is not None:
+            progress(position, len(stages_of(runnable)))
         stage = _compiled_stage(kernel, position, target, folder)
         stages.append(msgspec.structs.replace(stage, isolated=kernel in shared))
     return tuple(stages)
