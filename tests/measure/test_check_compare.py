@@ -8,6 +8,7 @@ from tests.support.faulty_plan import FaultyMla
 
 from mla_var3.conf import table
 from mla_var3.core.errors import BadArgument
+from mla_var3.measure import check_compare
 from mla_var3.measure.check import judge
 from mla_var3.measure.check_compare import Bounds, bounds_for, compare
 
@@ -36,6 +37,14 @@ def test_the_worst_row_is_found_in_a_result_of_four_axes() -> None:
     assert found.at == (1, 2, 0)
     assert found.worst_row == pytest.approx(1 / math.sqrt(5))
     assert found.relative_error == pytest.approx(math.sqrt(1.25 / 120))
+
+
+def test_blocks_give_what_the_whole_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(1)
+    reference, noise = (torch.randn(7, 11, 3, generator=generator) for _ in range(2))
+    whole = compare(reference + noise / 9, reference)
+    monkeypatch.setattr(check_compare, "BLOCK", 10)  # three rows, and an odd rest
+    assert compare(reference + noise / 9, reference) == whole
 
 
 def test_a_row_of_zeros_must_be_zeros() -> None:

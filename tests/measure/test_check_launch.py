@@ -10,6 +10,7 @@ import pytest
 
 from mla_var3.core.errors import BadArgument, KernelFailed, MachineCannot
 from mla_var3.core.plan import ConcurrentKernels, Cost, Kernel, KernelPipeline, Runnable, Tiling
+from mla_var3.measure import launch
 from mla_var3.measure.launch import launch_stage, run_plan
 
 
@@ -56,8 +57,9 @@ class Stream:
 
 
 @pytest.fixture
-def cuda_log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def cuda_log(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Log of a stand-in for torch.cuda."""
+    launch._side_streams.cache_clear()
     log: list[str] = []
     names = iter(("s0", "s1", "s2"))
 
@@ -70,12 +72,14 @@ def cuda_log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     cuda = types.SimpleNamespace(
         device=using,
         stream=using,
-        Stream=lambda: Stream(log, next(names)),
+        Stream=lambda device: Stream(log, next(names)),
+        current_device=lambda: 1,
         current_stream=lambda: Stream(log, "caller"),
         synchronize=lambda: log.append("synchronize"),
     )
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
-    return log
+    yield log
+    launch._side_streams.cache_clear()
 
 
 def test_concurrent_stages_fork_from_the_caller_and_join_it(cuda_log: list[str]) -> None:
@@ -114,15 +118,22 @@ def test_more_stages_than_streams_take_turns(cuda_log: list[str]) -> None:
     assert placed == ["on s0", "a", "on s1", "b", "on s0", "c"]
 
 
+def test_the_streams_of_a_device_are_kept(cuda_log: list[str]) -> None:
+    for _ in range(2):
+        run_plan(ConcurrentKernels(logging(cuda_log, "a", "b")), "cuda")
+    placed = [line for line in cuda_log if line.startswith("on s")]
+    assert placed == ["on s0", "on s1", "on s0", "on s1"]
+
+
 class OutOfMemoryError(RuntimeError):
     """Named as torch's."""
 
 
 def raising(error: Exception) -> Callable[[], None]:
-    def launch() -> None:
+    def raises() -> None:
         raise error
 
-    return launch
+    return raises
 
 
 @pytest.mark.parametrize(

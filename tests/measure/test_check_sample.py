@@ -11,7 +11,7 @@ from mla_var3.measure.check_sample import choose_sample, place, spread_sample, t
 
 def test_a_small_problem_and_one_without_parts_are_compared_in_full() -> None:
     assert choose_sample(FlashMla(b=2, h=16, t=200), (2, 1, 16, 512), "cpu", 0) is None
-    assert choose_sample(DemoConcurrent(n=9999, rows=9999), (9999, 9999), "cpu", 0) is None
+    assert choose_sample(DemoConcurrent(n=9999), (9999, 9999), "cpu", 0) is None
 
 
 @pytest.mark.parametrize("plan", [FlashAttention(), FlashMla(s=16), FlashMla(s=256)])

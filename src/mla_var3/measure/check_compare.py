@@ -8,6 +8,9 @@ from mla_var3.conf import table
 from mla_var3.core.errors import BadArgument
 from mla_var3.core.plan import Tensor
 
+BLOCK = 1 << 24
+"""Elements that are compared at a time: 128 MB in float64."""
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -50,10 +53,8 @@ def compare(result: Tensor, reference: Tensor) -> Comparison:
     """
     if result.shape != reference.shape:
         raise ValueError(f"result {tuple(result.shape)}, reference {tuple(reference.shape)}")
-    rows = reference.reshape(-1, reference.shape[-1]) if reference.ndim else reference.view(1, 1)
-    expected = rows.double()
-    difference = (result.reshape(rows.shape).double() - expected).norm(dim=-1)
-    size = expected.norm(dim=-1)
+    length = reference.shape[-1] if reference.ndim else 1
+    size, difference = _row_norms(result.reshape(-1, length), reference.reshape(-1, length))
     by_row = difference / size
     by_row[difference == 0] = 0.0  # 0 / 0: a row that should be zero and is
     worst = int(by_row.argmax())  # NaN counts as the largest
@@ -65,6 +66,19 @@ def compare(result: Tensor, reference: Tensor) -> Comparison:
         at=_index(worst, tuple(reference.shape[:-1])),
         elements=reference.numel(),
     )
+
+
+def _row_norms(result: Tensor, reference: Tensor) -> tuple[Tensor, Tensor]:
+    """Of each row the norm of the reference and of the difference, in blocks of bounded memory."""
+    import torch
+
+    rows = max(1, BLOCK // reference.shape[-1])
+    sizes, differences = [], []
+    for got, expected in zip(result.split(rows), reference.split(rows), strict=True):
+        wide = expected.double()
+        sizes.append(wide.norm(dim=-1))
+        differences.append((got.double() - wide).norm(dim=-1))
+    return torch.cat(sizes), torch.cat(differences)
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:

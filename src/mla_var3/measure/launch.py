@@ -1,5 +1,8 @@
 """Runs what a plan launches, once: on CUDA with streams and events, on the CPU in order."""
 
+from functools import cache
+from typing import Any
+
 from mla_var3.core.errors import KernelFailed, MachineCannot, MlaError
 from mla_var3.core.plan import ConcurrentKernels, Kernel, Runnable, stages_of
 
@@ -49,7 +52,8 @@ def _fork_and_join(runnable: ConcurrentKernels) -> None:
     import torch
 
     caller = torch.cuda.current_stream()
-    streams = [torch.cuda.Stream() for _ in range(min(runnable.streams, len(runnable.stages)))]
+    count = min(runnable.streams, len(runnable.stages))
+    streams = _side_streams(torch.cuda.current_device(), count)
     fork = caller.record_event()
     for stream in streams:
         stream.wait_event(fork)
@@ -60,6 +64,14 @@ def _fork_and_join(runnable: ConcurrentKernels) -> None:
         caller.wait_event(stream.record_event())
     for kernel in runnable.after:
         launch_stage(kernel)
+
+
+@cache
+def _side_streams(device: int, count: int) -> tuple[Any, ...]:
+    """Streams of a device, the same each time: libraries keep a workspace for every stream."""
+    import torch
+
+    return tuple(torch.cuda.Stream(device) for _ in range(count))
 
 
 def _failure(what: str, error: Exception) -> MlaError:
