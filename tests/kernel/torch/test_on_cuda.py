@@ -1,4 +1,4 @@
-"""Torch plans on a GPU: float32 products of narrow types, overlap, samples of a full-size result."""
+"""Torch plans on a GPU: products of narrow types kept in float32, overlap, a full-size sample."""
 
 from typing import Any
 
