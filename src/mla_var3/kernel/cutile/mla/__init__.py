@@ -1,0 +1,1 @@
+"""Attention designs in cuTile, one folder each."""

@@ -1,0 +1,1 @@
+"""Version 1: larger tiles and eight worker warps."""

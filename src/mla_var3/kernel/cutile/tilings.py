@@ -1,0 +1,24 @@
+"""Rules for tile sizes and for how a problem is cut into blocks."""
+
+
+def power_of_two(size: int, least: int = 16) -> int:
+    """The smallest power of two that covers `size`; the tensor cores need 16."""
+    return max(least, 1 << (size - 1).bit_length())
+
+
+def is_tile(size: int, least: int, most: int) -> bool:
+    """Whether `size` is a power of two from `least` to `most`."""
+    return least <= size <= most and not size & (size - 1)
+
+
+def tiles_over(size: int, tile: int) -> int:
+    """Tiles that cover `size`."""
+    return -(-size // tile)
+
+
+def merge_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """[b, s, h, x] as [b, s * h, x]: tokens and heads as one axis. Other shapes as they are."""
+    if len(shape) != 4:
+        return tuple(shape)
+    b, s, h, size = shape
+    return b, s * h, size
