@@ -82,10 +82,11 @@ def test_clean_code_has_no_finding() -> None:
     assert ids(clean) == []
 
 
-def test_hmma_is_a_finding_on_sm_90_only() -> None:
+def test_hmma_is_a_finding_where_there_is_something_faster() -> None:
     fallen = stage(code_hmma=512, code_hgmma=0, **work(1e12, 0.0))
-    assert ids(fallen) == ["hmma"]
+    assert ids(fallen) == ids(fallen, "sm_100") == ["hmma"]
     assert ids(fallen, "sm_80") == ids(fallen, "sm_120") == []
+    assert ids(stage(code_hmma=4, code_utc_mma=52), "sm_100") == []
     assert ids(stage(code_hmma=4, code_hgmma=52)) == []
     (finding,) = findings(Code(with_prediction(fallen), "sm_90"))
     assert finding.gain_pct == pytest.approx(33.3)

@@ -66,11 +66,17 @@ def _does_not_fit(code: Code) -> Iterator[Finding]:
 
 
 def _hmma(code: Code) -> Iterator[Finding]:
-    if code.arch != "sm_90" or not code.value("code_hmma") or code.value("code_hgmma"):
+    key, native = conf.table("static")["native"].get(code.arch, ("", ""))
+    if not native or not code.value("code_hmma") or code.value(key):
         return
-    gain = 100.0 * (1 - _threshold("mma_sync_share")) if bound_of(code.stage) == "Compute" else None
+    gain, share = None, ""
+    if code.arch == "sm_90":  # the only one whose mma.sync rate we know
+        share = ": two thirds of it"
+        bound = bound_of(code.stage)
+        gain = 100.0 * (1 - _threshold("mma_sync_share")) if bound == "Compute" else None
     count = f"{code.value('code_hmma'):.0f}"
-    yield _finding("hmma", ("code_hmma", "code_hgmma"), gain, hmma=count)
+    figures = {"arch": code.arch, "hmma": count, "native": native, "share": share}
+    yield _finding("hmma", ("code_hmma", key), gain, **figures)
 
 
 def _spills(code: Code) -> Iterator[Finding]:

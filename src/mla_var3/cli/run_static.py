@@ -1,6 +1,8 @@
 """`--prof_type=static` on the screen."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,7 @@ from mla_var3.cli.progress import Progress
 from mla_var3.cli.run_options import Typed
 from mla_var3.cli.run_refusals import SMALL
 from mla_var3.core.device import load_devices
-from mla_var3.core.locate import is_installed
+from mla_var3.core.locate import file_of, is_installed
 from mla_var3.core.plan import KernelPlan
 from mla_var3.measure.gpus import cuda_devices
 from mla_var3.render.machine import render_json
@@ -30,7 +32,7 @@ def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str)
     if not typed.run.json:
         show("\n".join(headline(identity(plan), chosen.name, chosen.arch)) + "\n")
         sys.stdout.flush()  # compiling may take seconds
-    with Progress(f"compile for {chosen.arch}", "stages") as progress:
+    with _torch_kept_out(plan), Progress(f"compile for {chosen.arch}", "stages") as progress:
         result = static_profile_plan(plan, out_dir, None, None, target, progress.update)
     if typed.run.json:
         device = load_devices().find(result.profile.environment.device)
@@ -43,6 +45,24 @@ def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str)
     )
     show(render_static(result.profile, result.diagnoses, request))
     return 0
+
+
+@contextmanager
+def _torch_kept_out(plan: KernelPlan) -> Iterator[None]:
+    """Without torch while our cuTile kernels compile: it is not needed, and loads for seconds.
+
+    cuda.tile imports it, where it can, to know its element types. This process compiles and ends:
+    nothing is launched in it afterwards.
+    """
+    ours = plan.LANGUAGE == "cutile" and file_of(type(plan)) is not None
+    if not ours or "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
 
 
 def _next_steps(plan: KernelPlan, command: str) -> tuple[tuple[str, str], ...]:
