@@ -2,6 +2,8 @@
 
 import sys
 
+import msgspec
+
 from mla_var3.cli.console import say, show
 from mla_var3.cli.run_options import Typed, early, help_text, is_help, parse
 from mla_var3.cli.run_refusals import (
@@ -76,7 +78,7 @@ def run(argv: list[str]) -> int:
         raise BadArgument(f"--target is what static compiles for; {mode.name} runs on --device")
     if mode.measures:
         return _measure(made, typed, mode, device, command)
-    return _disabled(made, typed, device)
+    return _disabled(made, typed, device, command)
 
 
 def listing() -> str:
@@ -143,23 +145,31 @@ def _measure(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: s
     return MachineCannot.exit_code
 
 
-def _disabled(plan: KernelPlan, typed: Typed, device: str) -> int:
+def _disabled(plan: KernelPlan, typed: Typed, device: str, command: str) -> int:
     from mla_var3.runtime.profiling.disabled import check_once, failed, run_once
 
     for name in ("out_dir", "bench_runs"):
         if getattr(typed.run, name):
             raise BadArgument(f"--{name} has no meaning for disabled: nothing is stored or timed")
-    _headline(plan, _place(plan, device))
+    if typed.run.json and not typed.run.check:
+        raise BadArgument("--json shows the result of static or --check: give one of them")
+    if not typed.run.json:
+        _headline(plan, _place(plan, device))
     if not typed.run.check:
         run_once(plan, device, typed.run.seed)
         show("ran once\n")
         return 0
     check = check_once(plan, device, typed.run.seed)
+    if typed.run.json:
+        show(msgspec.json.encode(check).decode() + "\n")
     if not check.passed:
         raise failed(plan, check)
+    if typed.run.json:
+        return 0
     error, worst = check.relative_error, check.worst_row
     show(f"check passed: relative error {error:.2e}, worst row {worst:.2e}; {check.detail}\n")
-    say("Next: mla run KERNEL --prof_type=static" if not cuda_devices() else "")
+    if not cuda_devices():
+        say(f"Next: {command} --prof_type=static")
     return 0
 
 

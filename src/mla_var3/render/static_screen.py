@@ -71,6 +71,7 @@ def headline(plan: PlanIdentity, target: str, arch: str) -> list[str]:
 def aligned(table: list[tuple[str, ...]]) -> list[str]:
     """Rows with their columns aligned: words to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    roomy = sum(widths) + 2 * (len(widths) - 1) <= WIDTH
     left = [heading in LEFT for heading in table[0]]
     lines = []
     for row in table:
@@ -78,7 +79,7 @@ def aligned(table: list[tuple[str, ...]]) -> list[str]:
             cell.ljust(width) if is_left else cell.rjust(width)
             for cell, width, is_left in zip(row, widths, left, strict=True)
         )
-        lines.append("  ".join(cells).rstrip())
+        lines.append(("  " if roomy else " ").join(cells).rstrip())
     return lines
 
 

@@ -12,7 +12,7 @@ HEADINGS = (
     "Regs",
     "Spill",
     "Smem",
-    "Threads",
+    "Thr",
     "Occ%",
     "Limit",
     "Tensor",
@@ -24,7 +24,7 @@ HEADINGS = (
 LEFT = ("Stage", "Limit", "Tensor", "Bound")
 """Columns of words; the others are figures and end at the right."""
 
-NAME_WIDTH = 14
+NAME_WIDTH = 15
 LIMITS = {
     "limit_registers": "regs",
     "limit_shared_memory": "smem",
@@ -93,7 +93,10 @@ def _figure(stage: Stage, key: str) -> str:
 def _bytes(amount: float | None) -> str:
     if amount is None:
         return units.NA
-    return f"{amount:.0f} B" if amount < 1024 else f"{amount / 1024:.1f} KB"
+    kilobytes = amount / 1024
+    if kilobytes < 1:
+        return f"{amount:.0f} B"
+    return f"{kilobytes:.1f} KB" if kilobytes < 100 else f"{kilobytes:.0f} KB"
 
 
 def _waves(stage: Stage) -> str:

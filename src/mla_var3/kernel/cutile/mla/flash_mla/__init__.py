@@ -5,12 +5,17 @@ of them read the same latent. A block owns 64 rows and runs over the keys once; 
 shared memory is key for the scores and value for the result.
 """
 
-from mla_var3.kernel.cutile.mla.flash_mla.flash_mla.flash_mla import FlashMla, FlashMlaTiling
-from mla_var3.kernel.cutile.mla.flash_mla.flash_mla_v1.flash_mla_v1 import (
-    FlashMlaV1,
-    FlashMlaV1CombineTiling,
-    FlashMlaV1LatentTiling,
-)
+try:
+    from mla_var3.kernel.cutile.mla.flash_mla.flash_mla.flash_mla import FlashMla, FlashMlaTiling
+    from mla_var3.kernel.cutile.mla.flash_mla.flash_mla_v1.flash_mla_v1 import (
+        FlashMlaV1,
+        FlashMlaV1CombineTiling,
+        FlashMlaV1LatentTiling,
+    )
+except ModuleNotFoundError as absent:
+    # Without cuda.tile the command of this package still runs, to say how to install it.
+    if not (absent.name or "").startswith("cuda"):
+        raise
 
 __all__ = [
     "FlashMla",
