@@ -20,7 +20,7 @@ def render_static_report(
     lines += [f"**{_md(note)}**" for note in diagnosis.notes]
     lines += ["", *_table(rows(profile, diagnosis, request.totals)), ""]
     lines += [
-        "Roofline: max(FLOPs / dense peak, bytes / DRAM peak), at the published peaks. Measured: "
+        "Roofline: max(FLOPs / dense peak, bytes / DRAM peak), at the published peaks. Ceiling: "
         "the same at the rates that were measured on such a device. Both are bounds.",
         "",
         _md(diagnosis.root_cause) + ".",

@@ -18,7 +18,7 @@ HEADINGS = (
     "Tensor",
     "Waves",
     "Roofline",
-    "Measured",
+    "Ceiling",
     "Bound",
 )
 LEFT = ("Stage", "Limit", "Tensor", "Bound")
