@@ -42,7 +42,7 @@ def attention_work(plan: FlashAttentionProblem, call: TileCall, rows: int, keys:
     return TileWork(
         blocks=math.prod(call.grid),
         steps=tiles_over(plan.t, keys),
-        operations=32,
+        operations=65,
         flops=2.0 * rows * keys * (2 * size + rope),
         elements=10.0 * rows * keys + (2 * keys + rows) * (2 * size + rope),
     )

@@ -1,5 +1,15 @@
 """Rules for tile sizes and for how a problem is cut into blocks."""
 
+from mla_var3.core.errors import BadArgument
+
+NARROW = ("bf16", "fp16")
+
+
+def narrow_only(dtype: str) -> None:
+    """Raise `BadArgument` for float32: its products use no tensor cores in cuTile."""
+    if dtype not in NARROW:
+        raise BadArgument(f"--dtype={dtype}: cuTile kernels take {' or '.join(NARROW)}")
+
 
 def power_of_two(size: int, least: int = 16) -> int:
     """The smallest power of two that covers `size`; the tensor cores need 16."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 SECONDS_AN_OPERATION = 9e-6
-"""One `ct.` call on small tiles: dispatch and torch's own overhead."""
+"""One torch call on small tiles, with what leads to it."""
 FLOPS_PER_SECOND = 4e10
 """float32 products of tiles, padding included."""
 ELEMENTS_PER_SECOND = 4e8
@@ -18,7 +18,7 @@ class TileWork:
     blocks: int
     steps: float
     operations: int
-    """`ct.` calls of one step."""
+    """torch calls that the `ct.` calls of one step come to."""
     flops: float
     """Of one step."""
     elements: float

@@ -2,7 +2,8 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -52,10 +53,21 @@ def run_kernel(call: TileCall) -> None:
     arguments = _arguments(call)
     block = _Block(call.grid)
     axes = (range(size) for size in reversed(block.grid))
-    with torch.no_grad(), block.as_current():
+    with torch.no_grad(), one_thread(), block.as_current():
         for index in itertools.product(*axes):
             block.index = tuple(reversed(index))
             function(*arguments)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Tiles are too small to share: more threads would mostly wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _arguments(call: TileCall) -> list[Any]:

@@ -17,7 +17,7 @@ from mla_var3.kernel.cutile.decompressed import (
 from mla_var3.kernel.cutile.parameters import ZERO, Flag, Size
 from mla_var3.kernel.cutile.softmax import HIDDEN, divide, hide, weigh
 from mla_var3.kernel.cutile.stages import tile_stage
-from mla_var3.kernel.cutile.tilings import is_tile
+from mla_var3.kernel.cutile.tilings import is_tile, narrow_only
 from mla_var3.kernel.mla_problem.flash_attention import FlashAttentionProblem
 
 
@@ -97,6 +97,10 @@ class FlashAttention(FlashAttentionProblem):
 
     LANGUAGE: ClassVar[Language] = "cutile"
     TILINGS: ClassVar[Mapping[str, Tiling]] = {"flash_attention": FlashAttentionTiling()}
+
+    def validate(self) -> None:
+        super().validate()
+        narrow_only(self.dtype)
 
     def plan_empty(self) -> Kernel:
         return self._stage(*attention_arrays(self))

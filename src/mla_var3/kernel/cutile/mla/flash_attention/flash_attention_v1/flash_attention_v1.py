@@ -21,7 +21,7 @@ from mla_var3.kernel.cutile.decompressed import (
 from mla_var3.kernel.cutile.parameters import ZERO, Flag, Size
 from mla_var3.kernel.cutile.softmax import HIDDEN, divide, hide, weigh
 from mla_var3.kernel.cutile.stages import tile_stage
-from mla_var3.kernel.cutile.tilings import is_tile
+from mla_var3.kernel.cutile.tilings import is_tile, narrow_only
 from mla_var3.kernel.mla_problem.flash_attention import FlashAttentionProblem
 
 
@@ -120,6 +120,10 @@ class FlashAttentionV1(FlashAttentionProblem):
     VERSION: ClassVar[str] = "v1"
     LANGUAGE: ClassVar[Language] = "cutile"
     TILINGS: ClassVar[Mapping[str, Tiling]] = {"flash_attention": FlashAttentionV1Tiling()}
+
+    def validate(self) -> None:
+        super().validate()
+        narrow_only(self.dtype)
 
     def plan_empty(self) -> Kernel:
         return self._stage(*attention_arrays(self))

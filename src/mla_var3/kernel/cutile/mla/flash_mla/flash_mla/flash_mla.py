@@ -15,7 +15,13 @@ from mla_var3.kernel.cutile.interpreter.cost import TileWork
 from mla_var3.kernel.cutile.parameters import ZERO, Flag, Size
 from mla_var3.kernel.cutile.softmax import HIDDEN, LOG2_E, divide, hide, weigh
 from mla_var3.kernel.cutile.stages import tile_stage
-from mla_var3.kernel.cutile.tilings import is_tile, merge_rows, power_of_two, tiles_over
+from mla_var3.kernel.cutile.tilings import (
+    is_tile,
+    merge_rows,
+    narrow_only,
+    power_of_two,
+    tiles_over,
+)
 from mla_var3.kernel.mla_problem.attention import score_scale
 from mla_var3.kernel.mla_problem.flash_mla import FlashMlaProblem
 
@@ -93,6 +99,10 @@ class FlashMla(FlashMlaProblem):
 
     LANGUAGE: ClassVar[Language] = "cutile"
     TILINGS: ClassVar[Mapping[str, Tiling]] = {"flash_mla": FlashMlaTiling()}
+
+    def validate(self) -> None:
+        super().validate()
+        narrow_only(self.dtype)
 
     def plan_empty(self) -> Kernel:
         shapes = *self.input_shapes(), (self.b, self.s, self.h, self.k)

@@ -28,7 +28,13 @@ from mla_var3.kernel.cutile.mla.flash_mla.flash_mla_v1.kernels import combine, l
 from mla_var3.kernel.cutile.softmax import LOG2_E
 from mla_var3.kernel.cutile.splits import choose_splits, without_empty
 from mla_var3.kernel.cutile.stages import tile_stage
-from mla_var3.kernel.cutile.tilings import is_tile, merge_rows, power_of_two, tiles_over
+from mla_var3.kernel.cutile.tilings import (
+    is_tile,
+    merge_rows,
+    narrow_only,
+    power_of_two,
+    tiles_over,
+)
 from mla_var3.kernel.mla_problem.attention import score_scale
 from mla_var3.kernel.mla_problem.flash_mla import FlashMlaProblem
 
@@ -81,6 +87,10 @@ class FlashMlaV1(FlashMlaProblem):
         "latent": FlashMlaV1LatentTiling(),
         "combine": FlashMlaV1CombineTiling(),
     }
+
+    def validate(self) -> None:
+        super().validate()
+        narrow_only(self.dtype)
 
     def plan_empty(self) -> KernelPipeline:
         shapes = *self.input_shapes(), (self.b, self.s, self.h, self.k)
@@ -230,7 +240,7 @@ class FlashMlaV1(FlashMlaProblem):
         return TileWork(
             blocks=math.prod(call.grid),
             steps=tiles_over(tiles_over(self.t, tiling.tile_n), call.grid[2]),
-            operations=20 + 8 * tiling.chunks,
+            operations=20 + 60 * tiling.chunks,
             flops=2.0 * pairs * (2 * columns + rope),
             elements=10.0 * pairs + (3 * tiling.tile_n + 2 * tiling.tile_m) * (columns + rope),
         )
