@@ -50,6 +50,38 @@ def test_what_weighs_less_than_two_percent_is_left_out() -> None:
     assert diagnose(profile_of(*stages), None).opportunities == ()
 
 
+def test_launches_of_one_kernel_are_weighed_together() -> None:
+    waits = {"long_scoreboard": 50.0}
+    small = [
+        stage_of({"duration": 10e3, "l2": 20.0}, stalls=waits, name="gather" + number)
+        for number in ("", "#2", "#3", "#4", "#5")
+    ]
+    whole = diagnose(profile_of(*small, stage_of({"duration": 950e3, "fma": 99.0}, name="a")), None)
+    # one launch of 1 % would save 0.5 %, which is not worth a line; the five save 2.5 %
+    assert [(item.name, item.gain_pct) for item in whole.opportunities] == [
+        ("gather (5 launches): keep more bytes in flight", pytest.approx(2.5))
+    ]
+
+
+def test_the_root_cause_is_of_the_kernel_with_most_time_not_of_the_longest_launch() -> None:
+    often = [
+        stage_of({"duration": 100e3, "fma": 90.0}, name="often" + number)
+        for number in ("", "#2", "#3")
+    ]
+    once = stage_of({"duration": 200e3, "issue": 90.0}, name="once")
+    whole = diagnose(profile_of(once, *often), None)
+    assert whole.root_cause.startswith("often (3 launches, 60 % of the time): ")
+
+
+def test_launches_with_another_grid_are_another_kernel() -> None:
+    stages = [
+        stage_of({"duration": 100e3, "fma": 90.0}, name=f"k [grid {grid}]") for grid in (8, 16, 32)
+    ]
+    longest = stage_of({"duration": 101e3, "fma": 90.0}, name="k [grid 64]")
+    whole = diagnose(profile_of(*stages, longest), None)
+    assert whole.root_cause.startswith("k [grid 64] (25 % of the time): ")
+
+
 def test_isolated_stages_are_never_added_up() -> None:
     alone = {"isolated": True, "sms_given": 40}
     stages = [

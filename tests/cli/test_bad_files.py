@@ -1,6 +1,7 @@
 """Files that cannot be shown: their own word first, one line, the right code, at once."""
 
 import lzma
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -70,6 +71,18 @@ def _header_only(folder: Path, report: bytes) -> Path:
     return path
 
 
+def _pipe(folder: Path, report: bytes) -> Path:
+    path = folder / "pipe.ncu-rep"
+    os.mkfifo(path)
+    return path
+
+
+def _foreign_json(folder: Path, report: bytes) -> Path:
+    path = folder / "foreign.json"
+    path.write_text('{"kernel": "of another tool"}')
+    return path
+
+
 def _cut_xz(folder: Path, report: bytes) -> Path:
     path = folder / "packed.ncu-rep.xz"
     packed = lzma.compress(report[:300_000], preset=0)
@@ -101,6 +114,8 @@ NOTHING_TO_SHOW: list[tuple[Callable[[Path, bytes], Path], str]] = [
     (_header_only, "TRUNCATED header.ncu-rep: "),
     (_no_kernel, "NO_KERNELS none.ncu-rep: "),
     (_no_metric, "NO_METRICS odd.csv: "),
+    (_pipe, "WRONG_TYPE pipe.ncu-rep: "),
+    (_foreign_json, "INVALID "),
     (_cut_xz, "TRUNCATED packed.ncu-rep.xz: "),
 ]
 

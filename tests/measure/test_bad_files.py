@@ -80,7 +80,7 @@ def test_other_kinds_of_file(tmp_path: Path) -> None:
     nsys = tmp_path / "timeline.nsys-rep"
     nsys.write_bytes(b"QuadD" + bytes(1000))
     assert fault_of(database) == fault_of(nsys) == fault_of(tmp_path) == "WRONG_TYPE"
-    with pytest.raises(NotFound, match="no file") as missing:
+    with pytest.raises(NotFound, match=r"NOT_FOUND absent\.ncu-rep") as missing:
         read_report(tmp_path / "absent.ncu-rep")
     assert missing.value.exit_code == 2
 

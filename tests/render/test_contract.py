@@ -219,6 +219,7 @@ def test_every_mutant_is_refused_unless_it_says_something_valid() -> None:
         ("Only a faster", "It is. Only a faster", 16, "more than two sentences"),
         ("1. raise", "2. raise", 19, "expected number 1"),
         ("est. 21%", "est. 1%", 20, "not ranked"),
+        ("est. 21%", "est. 121%", 19, "no gain is above 100 %"),
         ("est. 21% gain", "estimated 21% gain", 19, "expected '1. <name>"),
         ("| phases alternate |", "| phases | alternate |", 11, "row of 7 cells"),
         ("add up.\n", "add up.\n\n", 24, "'### vs Baseline'"),

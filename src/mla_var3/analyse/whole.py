@@ -1,23 +1,32 @@
 """The verdict on the whole profile: the class that most of the time goes to."""
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from statistics import median
+
+import msgspec
 
 from mla_var3.analyse.knowledge import knowledge, limit
 from mla_var3.analyse.words import listed, whole
 from mla_var3.core.diagnosis import BoundClass, Diagnosis, Opportunity, ProfileDiagnosis
 from mla_var3.core.record import Profile, Stage
 
+_LAUNCH_NUMBER = re.compile(r"#\d+$")
+Weighted = tuple[Diagnosis, float]
+"""A stage and its share of the time, 0..1."""
+
 
 def whole_profile(profile: Profile, stages: tuple[Diagnosis, ...]) -> ProfileDiagnosis:
     """Class, root cause and best opportunities of all stages by their share of the time."""
     shares = time_shares(stages)
     bound = _most_time(stages, shares)
-    leading = _leading(stages, shares, bound)
+    leading = _leading(_kernels(zip(stages, shares, strict=True)), bound)
     return ProfileDiagnosis(
         stages=stages,
         bound=bound,
-        root_cause=_root_cause(profile, stages, shares, leading),
-        confidence=leading.confidence if leading else "none",
+        root_cause=_root_cause(profile, stages, leading),
+        confidence=leading.longest.confidence if leading else "none",
         opportunities=_opportunities(stages, shares),
         total_ns=_total(profile, stages),
         notes=_notes(profile),
@@ -41,57 +50,91 @@ def _most_time(stages: tuple[Diagnosis, ...], shares: list[float]) -> BoundClass
     return max(totals, key=lambda bound: totals[bound]) if totals else "Unknown"
 
 
-def _leading(
-    stages: tuple[Diagnosis, ...], shares: list[float], bound: BoundClass
-) -> Diagnosis | None:
-    """The longest stage of the class."""
+@dataclass(frozen=True)
+class _Kernel:
+    """The launches of one kernel, which only `#2`, `#3` … in their names tell apart."""
+
+    name: str
+    launches: tuple[Weighted, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the time of all its launches, 0..1."""
+        return sum(share for _, share in self.launches)
+
+    @property
+    def longest(self) -> Diagnosis:
+        """The launch with most time, which speaks for the others."""
+        return max(self.launches, key=lambda launch: launch[1])[0]
+
+    @property
+    def title(self) -> str:
+        """Its name, and how many launches are meant."""
+        number = len(self.launches)
+        return self.longest.stage if number == 1 else f"{self.name} ({number} launches)"
+
+
+def _kernels(launches: Iterable[Weighted]) -> list[_Kernel]:
+    """The launches by kernel, in the order of the first."""
+    found: dict[str, list[Weighted]] = {}
+    for stage, share in launches:
+        found.setdefault(_LAUNCH_NUMBER.sub("", stage.stage), []).append((stage, share))
+    return [_Kernel(name, tuple(own)) for name, own in found.items()]
+
+
+def _leading(kernels: list[_Kernel], bound: BoundClass) -> _Kernel | None:
+    """The kernel with most time in the class; of its launches, those in the class."""
     of_class = [
-        (share, -position, stage)
-        for position, (stage, share) in enumerate(zip(stages, shares, strict=True))
-        if stage.bound == bound
+        _Kernel(kernel.name, own)
+        for kernel in kernels
+        if (own := tuple(launch for launch in kernel.launches if launch[0].bound == bound))
     ]
-    return max(of_class, key=lambda item: item[:2])[2] if of_class else None
+    return max(of_class, key=lambda kernel: kernel.share, default=None)
 
 
-def _root_cause(
-    profile: Profile,
-    stages: tuple[Diagnosis, ...],
-    shares: list[float],
-    leading: Diagnosis | None,
-) -> str:
+def _root_cause(profile: Profile, stages: tuple[Diagnosis, ...], leading: _Kernel | None) -> str:
     if leading is None:
         return profile.failure or "The record holds no stage."
+    cause = leading.longest.root_cause
     if len(stages) == 1:
-        return leading.root_cause
-    share = shares[stages.index(leading)]
+        return cause
     if all(stage.duration_ns is None for stage in stages):
-        return f"{leading.stage}: {leading.root_cause}"
-    return f"{leading.stage} ({whole(100.0 * share)} of the time): {leading.root_cause}"
+        return f"{leading.title}: {cause}"
+    number = len(leading.launches)
+    launches = f"{number} launches, " if number > 1 else ""
+    name = leading.name if number > 1 else leading.longest.stage
+    return f"{name} ({launches}{whole(100.0 * leading.share)} of the time): {cause}"
 
 
 def _opportunities(stages: tuple[Diagnosis, ...], shares: list[float]) -> tuple[Opportunity, ...]:
-    """The best of all stages, each weighted by the time that its stage has."""
-    weighted = [
-        _weighted(item, stage.stage if len(stages) > 1 else "", share)
-        for stage, share in zip(stages, shares, strict=True)
-        for item in stage.opportunities
+    """The best of all kernels, each weighted by the time that its launches have."""
+    if len(stages) == 1:
+        return stages[0].opportunities
+    summed = [
+        _summed(kernel, action)
+        for kernel in _kernels(zip(stages, shares, strict=True))
+        for action in dict.fromkeys(
+            o.name for stage, _ in kernel.launches for o in stage.opportunities
+        )
     ]
-    worth = [item for item in weighted if item.gain_pct >= limit("gain_least")]
+    worth = [item for item in summed if item.gain_pct >= limit("gain_least")]
     worth.sort(key=lambda item: -item.gain_pct)
     return tuple(worth[: int(limit("opportunities"))])
 
 
-def _weighted(item: Opportunity, stage: str, share: float) -> Opportunity:
-    if not stage:
-        return item
-    return Opportunity(
-        name=f"{stage}: {item.name}",
-        gain_pct=round(item.gain_pct * share, 1),
-        trigger_metric=item.trigger_metric,
-        trigger_value=item.trigger_value,
-        how=item.how,
-        bound=item.bound,
-        origin=item.origin,
+def _summed(kernel: _Kernel, action: str) -> Opportunity:
+    """One action on all launches of a kernel that it helps: their times are apart, so gains add."""
+    helped = tuple(
+        launch
+        for launch in kernel.launches
+        if any(o.name == action for o in launch[0].opportunities)
+    )
+    items = [(next(o for o in stage.opportunities if o.name == action), w) for stage, w in helped]
+    best = max(items, key=lambda item: item[0].gain_pct * item[1])[0]
+    return msgspec.structs.replace(
+        best,
+        name=f"{_Kernel(kernel.name, helped).title}: {action}",
+        gain_pct=round(sum(item.gain_pct * share for item, share in items), 1),
     )
 
 

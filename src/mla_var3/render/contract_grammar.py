@@ -266,6 +266,7 @@ def _opportunities(reader: _Reader) -> tuple[OpportunityLine, ...]:
         line = OpportunityLine(*parts)
         reader.require(int(number) == len(found) + 1, f"expected number {len(found) + 1}")
         reader.require(" — " not in line.name, "the name holds ' — '")
+        reader.require(float(line.gain) <= 100, "no gain is above 100 % of the time")
         ranked = not found or float(line.gain) <= float(found[-1].gain)
         reader.require(ranked, "not ranked: a larger gain stands below a smaller one")
         reader.require(all(line.name != other.name for other in found), "a name stands twice")

@@ -9,7 +9,7 @@ import msgspec
 from mla_var3.core import artifacts
 from mla_var3.core.device import Device, load_devices
 from mla_var3.core.diagnosis import ProfileDiagnosis
-from mla_var3.core.errors import BadArgument, KernelFailed, NotFound, UnreadableFile
+from mla_var3.core.errors import BadArgument, KernelFailed, NotFound, NoUsableData, UnreadableFile
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import load_profile
 
@@ -49,7 +49,7 @@ def diagnose_file(
         raise NotFound(f"NOT_FOUND {path.name}: no such file; check the path")
     table = load_devices(devices)
     stored = _is_stored(path)
-    profile = _filtered(load_profile(path) if stored else _read(path, progress), kernel)
+    profile = _filtered(_load(path) if stored else _read(path, progress), kernel)
     if profile.status in ("KERNEL_FAILED", "CHECK_FAILED"):
         raise KernelFailed(f"{profile.status} {profile.failure}")
     name = profile.environment.device
@@ -78,13 +78,21 @@ def stem(name: str) -> str:
 
 def _is_stored(path: Path) -> bool:
     if not path.is_dir():
-        return path.suffix == ".json"
+        return path.suffix == ".json" and path.is_file()
     if (path / artifacts.PROFILE).is_file():
         return True
     raise UnreadableFile(
         "WRONG_TYPE",
         f"{path.name or path}: a directory without {artifacts.PROFILE}; give a .ncu-rep file",
     )
+
+
+def _load(path: Path) -> Profile:
+    """A stored profile; a file that is none begins with its own word, as reports do."""
+    try:
+        return load_profile(path)
+    except NoUsableData as error:
+        raise NoUsableData(f"INVALID {error}") from error
 
 
 def _read(path: Path, progress: Progress | None) -> Profile:

@@ -60,8 +60,11 @@ def is_heading(line: str) -> bool:
 def _head(path: Path) -> tuple[bytes, int]:
     if path.is_dir():
         raise UnreadableFile("WRONG_TYPE", "it is a directory: give the .ncu-rep file in it")
+    if not path.exists():
+        raise NotFound(f"NOT_FOUND {path.name}: no such file; check the path")
     if not path.is_file():
-        raise NotFound(f"no file {path}: check the path")
+        # it can be read once only, and what comes through it may never end
+        raise UnreadableFile("WRONG_TYPE", "a pipe or a device: save it to a file and give that")
     size = path.stat().st_size
     if size == 0:
         raise UnreadableFile("EMPTY", "0 bytes: the recording wrote nothing; record it again")
