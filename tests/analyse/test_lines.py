@@ -111,3 +111,9 @@ def test_a_hit_rate_above_100_is_not_told_as_one(hit: float, told: bool) -> None
     texts = " ".join(item.text for item in found.evidence)
     assert "DRAM reads are 2" in texts
     assert ("L2 hit" in texts) is told
+
+
+def test_waiting_for_the_tensor_core_is_no_cause() -> None:
+    waits = {"gmma": 45.0, "barrier": 20.0, "wait": 10.0}
+    assert cause({"tensor": 30.0, "issue": 20.0}, waits) == "mixed"
+    assert cause({"tensor": 50.0, "issue": 30.0}, waits) == "phases"

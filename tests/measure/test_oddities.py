@@ -165,6 +165,15 @@ def test_oddity_08_values_over_100_percent_are_kept_as_read() -> None:
     assert (stage.value("occupancy"), stage.value("l2_hit")) == (104.7, 409)
 
 
+def test_oddity_08_the_active_share_of_two_passes_is_100_at_most() -> None:
+    cycles = {
+        "sm__cycles_active.avg": (1010.0, "cycle"),
+        "sm__cycles_elapsed.avg": (1000.0, "cycle"),
+    }
+    stage = profile_of(launch(BASIC | cycles)).stages[0]
+    assert (stage.value("cycles_active"), stage.value("active_share")) == (1010, 100)
+
+
 @pytest.mark.parametrize(
     ("unit", "value", "expected"),
     [("ns", 2000.0, 2000), ("usecond", 2.0, 2000), ("ms", 0.5, 500_000), ("second", 2.0, 2e9)],

@@ -156,3 +156,22 @@ def test_the_list_names_each_profile_and_what_is_damaged() -> None:
         "1 stored, 1 damaged. Next: mla diagnose out/profiles/ncu/a/imported/1\n"
     )
     assert render_list([], "x").startswith("No profiles are stored here yet.")
+
+
+def test_a_unit_at_its_roof_without_anything_to_try_is_said() -> None:
+    one = stage("sfu")
+    fields = {"limiter": "SFU (XU) pipe 99.8 % busy", "opportunities": ()}
+    told = "nothing above 2 %: at the roof, only less work for that unit helps"
+    for issue, limiter, lines in (
+        ("at the roof: SFU (XU) pipe 99.8 % busy", "SFU (XU) pipe 99.8 % busy", 1),
+        ("at the roof: 95 % of the copy rate", "at the roof: DRAM 84 % of peak", 0),
+        ("mixed stalls: wait 20 %", "mixed stalls", 0),
+    ):
+        fields |= {"key_issue": issue, "limiter": limiter}
+        single = msgspec.structs.replace(verdict("sfu", "Compute"), **fields)
+        whole = ProfileDiagnosis(
+            stages=(single,), bound=single.bound, root_cause="so it is.", confidence="high"
+        )
+        record = msgspec.structs.replace(attention()[0], stages=(one,))
+        assert render_screen(record, whole, request()).count(told) == lines
+        assert render_report(record, whole, "sfu.ncu-rep", H200).count(told) == lines

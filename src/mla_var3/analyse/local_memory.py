@@ -37,7 +37,7 @@ def decide(facts: Facts) -> Verdict | None:
         confidence=at_most("medium", partial),
         figures={"share": whole(part)},
         keys=("local_load_sectors", "local_store_sectors", "global_load_sectors"),
-        trigger=whole(part),
+        trigger=f"{whole(part)} of the sectors",
         gain=part,
     )
 

@@ -104,7 +104,9 @@ def _own(facts: Facts, verdict: Verdict) -> list[Idea]:
     share = local_memory.share(facts)
     if share and verdict.cause != "spill":
         metric = "local_load_sectors" if facts.get("local_load_sectors") else "local_store_sectors"
-        ideas.append(Idea("less_local", metric, whole(share), share, "share of the sectors"))
+        ideas.append(
+            Idea("less_local", metric, f"{whole(share)} of the sectors", share, _WHY["less_local"])
+        )
     return ideas
 
 

@@ -11,6 +11,9 @@ from mla_var3.render.layout import COLUMN, WIDTH, items, paragraph, plain, short
 LINES = 2
 """Most lines that one label of one kernel may take."""
 
+ROOF = "at the roof"
+AT_ROOF = f"nothing above 2 %: {ROOF}, only less work for that unit helps"
+
 EMPTY: Mapping[str, Collection[str]] = MappingProxyType({})
 
 CLASS_WORDS = {
@@ -45,8 +48,8 @@ def detail_lines(
     lines += items("not it", [item.text for item in verdict.counter_evidence], most)
     if verdict.where:
         lines += paragraph("where", where_text(verdict.where), most)
-    for item in verdict.opportunities[: 3 if most > 1 else 1]:
-        lines += paragraph("try", opportunity_text(item, how=most > 1), most)
+    for text in try_texts(verdict, how=most > 1)[: 3 if most > 1 else 1]:
+        lines += paragraph("try", text, most)
     for label, texts in open_points(stage, verdict).items():
         own = [text for text in texts if text not in common.get(label, ())]
         lines += items(label, own, most)
@@ -78,6 +81,13 @@ def where_text(line: HotLine) -> str:
         about.pop()
     text = shorten(line.text, max(room, 12)) if line.text else ""
     return f"{place}  {text}   {told}" if text else f"{place}   {told}"
+
+
+def try_texts(verdict: Diagnosis, how: bool = True) -> list[str]:
+    """The opportunities in words; of a kernel at a roof that its verdict does not say, that."""
+    texts = [opportunity_text(item, how) for item in verdict.opportunities]
+    roof = verdict.key_issue.startswith(ROOF) and ROOF not in verdict.limiter
+    return [AT_ROOF] if roof and not texts else texts
 
 
 def opportunity_text(item: Opportunity, how: bool = True) -> str:

@@ -8,7 +8,7 @@ from mla_var3.render.kernel_block import (
     CLASS_WORDS,
     KEY_FIGURES,
     missing_texts,
-    opportunity_text,
+    try_texts,
     where_text,
 )
 from mla_var3.render.layout import plain
@@ -62,7 +62,7 @@ def _section(position: int, stage: Stage, verdict: Diagnosis) -> list[str]:
         ("evidence", [item.text for item in verdict.evidence]),
         ("not it", [item.text for item in verdict.counter_evidence]),
         ("where", [where_text(verdict.where)] if verdict.where else []),
-        ("try", [opportunity_text(item) for item in verdict.opportunities]),
+        ("try", try_texts(verdict)),
         ("unknown", list(verdict.not_checked)),
         ("n/a", missing_texts(stage)),
         ("doubt", [*verdict.notes, *stage.warnings]),
