@@ -95,6 +95,22 @@ def test_balanced_takes_the_nearer_roof_and_says_so() -> None:
     assert "| k | 100.0 | 72.0 | 78.0 | n/a | Memory | limiter of k |" in text
 
 
+def test_balanced_nearer_to_the_compute_roof_is_compute() -> None:
+    profile = Profile(
+        mode="ncu", status="OK", stages=(stage("k", duration=1e5, tensor=84.0, dram=71.0),)
+    )
+    text = to_markdown(build_contract(profile, single(profile, bound="Balanced"), "r"))
+    assert "### Bottleneck: Compute-bound\nRoot cause: both roofs within 29 %: k is" in text
+
+
+def test_the_rest_has_no_sum_where_one_duration_is_missing() -> None:
+    profile, diagnosis = many(12)
+    gone = msgspec.structs.replace(profile.stages[0], metrics={}, missing={"duration": "absent"})
+    profile = msgspec.structs.replace(profile, stages=(gone, *profile.stages[1:]))
+    rows = sheet(build_contract(profile, diagnosis, "many")).stages
+    assert (rows[-1].stage, rows[-1].duration_us) == ("others (2)", "n/a")
+
+
 def test_all_unknown_gives_no_contract() -> None:
     profile = Profile(mode="ncu", status="OK", stages=(stage("k", duration=1e5),))
     unknown = single(profile, bound="Unknown", root_cause="not decidable: missing TC %")
