@@ -26,6 +26,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write expected texts anew")
+    parser.addoption("--full", action="store_true", help="run what is marked slow in full")
 
 
 @pytest.fixture
