@@ -83,7 +83,7 @@ def test_the_artifacts_agree_with_each_other(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     made = compiled("flash_mla", "flash_mla", folder, "sm_90", s=3, t=200)
     assert (folder / "kernel.cubin").read_bytes()[:4] == b"\x7fELF"
-    assert "flash_mla_Kt2" in (folder / "kernel.mlir").read_text()
+    assert "flash_mla_Kt1" in (folder / "kernel.mlir").read_text()
     assert "REG:168 STACK:0" in (folder / "resources.txt").read_text()
     listing = (folder / "kernel.sass").read_text()
     instructions = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+\S.*;", listing, re.MULTILINE)

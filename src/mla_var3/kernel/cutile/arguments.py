@@ -87,8 +87,10 @@ def spec_of(value: Any) -> Any:
 def signature(call: TileCall) -> KernelSignature:
     """The signature that `ct.launch` gives the compiler for such arguments, without a driver.
 
-    Seen in launches of cuda-tile 1.7: calling convention v2; sizes and strides of 1 are constants;
-    sizes are known to divide by 16, strides and the address by 16 bytes, where they do.
+    Seen in launches of cuda-tile 1.7: sizes and strides of 1 are constants; sizes are known to
+    divide by 16, strides and the address by 16 bytes, where they do. The calling convention is v1,
+    and v2 where a size is a constant. So a launch finds in the compiler's cache what was compiled
+    here, even without a compiler of its own.
     """
     constant = constant_parameters(call.function)
     values = map(spec_of, call.arguments)
@@ -96,7 +98,12 @@ def signature(call: TileCall) -> KernelSignature:
         value if is_constant else _constraint(value)
         for value, is_constant in zip(values, constant, strict=True)
     ]
-    made = KernelSignature(parameters, CallingConvention.cutile_python_v2())
+    arrays = (value for value in map(spec_of, call.arguments) if isinstance(value, ArraySpec))
+    second = any(1 in spec.shape for spec in arrays)
+    convention = CallingConvention
+    made = KernelSignature(
+        parameters, convention.cutile_python_v2() if second else convention.cutile_python_v1()
+    )
     return made.with_mangled_symbol(python_function(call.function).__name__)
 
 
