@@ -4,6 +4,7 @@ Where there is no driver, or it does not answer, there are no devices: never an 
 """
 
 import ctypes
+import uuid
 from functools import cache
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 _LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 _NAME_BYTES = 256
+_UUID_BYTES = 16
 
 
 class Gpu(msgspec.Struct, frozen=True):
@@ -19,6 +21,8 @@ class Gpu(msgspec.Struct, frozen=True):
     index: int
     name: str
     capability: str
+    uuid: str = ""
+    """`GPU-…` as nvidia-smi takes it; empty where the driver does not tell."""
 
 
 @cache
@@ -53,4 +57,13 @@ def _device(library: ctypes.CDLL, index: int) -> Gpu | None:
     )
     if failed:
         return None
-    return Gpu(index, name.value.decode(errors="replace"), f"{major.value}.{minor.value}")
+    capability = f"{major.value}.{minor.value}"
+    return Gpu(index, name.value.decode(errors="replace"), capability, _uuid(library, device))
+
+
+def _uuid(library: ctypes.CDLL, device: ctypes.c_int) -> str:
+    """Of the whole GPU, also where the device is a part of it (MIG)."""
+    raw = (ctypes.c_ubyte * _UUID_BYTES)()
+    if library.cuDeviceGetUuid(ctypes.byref(raw), device):
+        return ""
+    return f"GPU-{uuid.UUID(bytes=bytes(raw))}"
