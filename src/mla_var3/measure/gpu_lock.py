@@ -64,11 +64,10 @@ def gpu_lock(
     from filelock import FileLock, Timeout
 
     place = lock_folder() if folder is None else folder
-    name = re.sub(r"[^\w.-]", "_", uuid)
-    note = place / f"{name}.json"
+    note = _note(uuid, place)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(place / f"{name}.lock")
+        lock = FileLock(note.with_suffix(".lock"))
         end = time.monotonic() + limit_s
         told = False
         while True:
@@ -97,8 +96,13 @@ def gpu_lock(
 def holder(uuid: str, folder: Path | None = None) -> Holder | None:
     """Who holds a lock by its note; None without a note, or where its process has ended."""
     place = lock_folder() if folder is None else folder
-    found = _read(place / f"{re.sub(r'[^\w.-]', '_', uuid)}.json")
+    found = _read(_note(uuid, place))
     return found if found is not None and found.is_alive else None
+
+
+def _note(uuid: str, folder: Path) -> Path:
+    name = re.sub(r"[^\w-]", "_", uuid)
+    return folder / f"{name}.json"
 
 
 def _waiting(uuid: str, note: Path) -> str:
@@ -132,7 +136,7 @@ def _read(note: Path) -> Holder | None:
 
 
 def _began(pid: int) -> str | None:
-    """When a process began, in the kernel's ticks; `` where the system does not tell, None: ended."""
+    """When a process began, in the kernel's ticks; empty: not told, None: it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
         return text.rpartition(")")[2].split()[19]
