@@ -17,6 +17,9 @@ from mla_var3.render.machine import render_json
 from mla_var3.render.screen import ScreenRequest, render_screen
 from mla_var3.runtime.diagnosing import Diagnosed, compiled, diagnose_file
 
+TOP = 10
+"""Kernels that fit one screen."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Diagnose:
@@ -34,7 +37,7 @@ class Diagnose:
         "", "only kernels whose name matches", metavar="REGEX", shown="default: all"
     )
     top: int = option(
-        10,
+        0,
         "show the N longest kernels, sum the others",
         metavar="N",
         shown="default: 10 kernels",
@@ -52,8 +55,12 @@ def run(argv: list[str]) -> int:
     options = parse(Diagnose, "diagnose", argv)
     if not options.files:
         raise BadArgument("give at least one FILE: mla diagnose report.ncu-rep")
-    if options.top < 1:
+    if options.top < 1 and "--top" in " ".join(argv):
         raise BadArgument(f"--top needs a whole number from 1 on, not {options.top}")
+    if options.top and (options.json or options.contract):
+        raise BadArgument(
+            "--top is for the screen; --json and --contract choose kernels by --kernel=REGEX"
+        )
     if options.kernel:
         compiled(options.kernel)
     code = 0
@@ -88,7 +95,7 @@ def _text(read: Diagnosed, file: str, options: Diagnose) -> str:
     if options.json:
         return render_json(read.profile, read.diagnosis, read.title, read.device)
     request = ScreenRequest(
-        title=read.title, device=read.device, top=options.top, next_step=_next(read, file)
+        title=read.title, device=read.device, top=options.top or TOP, next_step=_next(read, file)
     )
     return render_screen(read.profile, read.diagnosis, request)
 
