@@ -163,3 +163,21 @@ def test_other_architectures_compile(
     for kernel in stages_of(PLANS[version](s=3, t=200).plan_empty()):
         made = kernel.compile_to_files(tmp_path / kernel.name, arch)
         assert made.registers and made.opcodes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", PLANS)
+def test_no_candidate_leaves_the_tensor_path(
+    version: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """Tiles of 16 rows, or a latent in two chunks of 32 keys, spill or fall to HMMA."""
+    if not pytestconfig.getoption("--full", default=False):
+        pytest.skip("only with --full")
+    plan = PLANS[version](s=1 if version == "flash_mla_v1" else 16)
+    for stage, tilings in plan._autotune_configs().items():
+        for number, tiling in enumerate(tilings):
+            chosen = stages_of(plan.with_tilings({stage: tiling}).plan_empty())
+            (kernel,) = (kernel for kernel in chosen if kernel.name == stage)
+            made = kernel.compile_to_files(tmp_path / f"{stage}{number}", "sm_90")
+            assert made.spill_bytes == 0, tiling
+            assert stage == "combine" or count(made, "HGMMA"), tiling

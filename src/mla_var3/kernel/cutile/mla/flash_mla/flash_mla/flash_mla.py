@@ -114,8 +114,7 @@ class FlashMla(FlashMlaProblem):
         return self._stage(*merged, outputs=(out,))
 
     def _autotune_configs(self) -> dict[str, tuple[Tiling, ...]]:
-        found = (FlashMlaTiling(tile_m=m, tile_n=n) for m in (16, 64) for n in (32, 64))
-        return {"flash_mla": tuple(tiling for tiling in found if tiling.validate(self))}
+        return {"flash_mla": (FlashMlaTiling(), FlashMlaTiling(tile_n=32))}
 
     def _stage(self, *arrays: Any, outputs: tuple[Tensor, ...] = ()) -> Kernel:
         tiling = self.tiling("flash_mla")

@@ -115,10 +115,9 @@ class FlashMlaV1(FlashMlaProblem):
         return KernelPipeline((*made.stages[:-1], replace(last, outputs=kept)))
 
     def _autotune_configs(self) -> dict[str, tuple[Tiling, ...]]:
-        buffering = ((4, 64, 3, False), (4, 64, 10, False), (4, 64, 10, True), (2, 32, 3, False))
+        buffering = ((3, False), (3, True), (10, False), (10, True))
         latent = tuple(
-            FlashMlaV1LatentTiling(chunks=c, tile_n=n, latency=latency, tail_tma=tma)
-            for c, n, latency, tma in buffering
+            FlashMlaV1LatentTiling(latency=latency, tail_tma=tma) for latency, tma in buffering
         )
         shapes = ((16, 128), (8, 512), (32, 128))
         merging = tuple(FlashMlaV1CombineTiling(tile_m=m, tile_k=k) for m, k in shapes)
