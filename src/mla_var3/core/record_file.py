@@ -28,7 +28,7 @@ def to_files(profile: Profile) -> dict[str, bytes]:
     head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, **data}
     if rest:
         head["more_stages"] = len(rest)
-    files = {artifacts.PROFILE: _encode(head | _pack(inline))}
+    files = {artifacts.PROFILE: _encode(_packed_head(head, inline))}
     for position, stage in enumerate(rest, start=len(inline)):
         files[artifacts.stage_file(position)] = _encode(_pack([stage]))
     return files
@@ -112,6 +112,15 @@ def json_schema() -> Json:
     }
 
 
+def _packed_head(head: Json, stages: list[Json]) -> Json:
+    """The head with its stages; the whole plan's figures share their columns."""
+    whole = head.pop("end_to_end", None)
+    if whole is None:
+        return head | _pack(stages)
+    packed = _pack([*stages, whole])
+    return head | {"end_to_end": packed["stages"].pop()} | packed
+
+
 def _pack(stages: list[Json]) -> Json:
     columns: dict[tuple[str, str, str], int] = {}
     for stage in stages:
@@ -127,7 +136,8 @@ def _unpack(data: Json, path: Path) -> list[Json]:
     try:
         columns = dict(enumerate(data.pop("columns")))  # a dict: -1 must not mean the last
         stages: list[Json] = data.pop("stages")
-        for stage in stages:
+        whole = [data["end_to_end"]] if data.get("end_to_end") is not None else []
+        for stage in [*stages, *whole]:
             stage["metrics"] = {
                 key: dict(zip(("unit", "source", "raw"), columns[n], strict=True), value=value)
                 for key, (value, n) in stage["metrics"].items()
