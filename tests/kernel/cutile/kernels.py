@@ -49,9 +49,11 @@ def changed(version: str, old: str, new: str, folder: Path) -> dict[str, Any]:
     return {name: getattr(made, name) for name in names}
 
 
-def run(plan: KernelPlan, seed: int = 0) -> tuple[tuple[Any, ...], Any]:
-    """Inputs and the result of one run on the CPU, the outputs NaN before."""
-    inputs = plan.prepare_inputs("cpu", seed)
+def run(
+    plan: KernelPlan, seed: int = 0, inputs: tuple[Any, ...] | None = None
+) -> tuple[tuple[Any, ...], Any]:
+    """Inputs (made of the seed unless given) and the result on the CPU, the outputs NaN before."""
+    inputs = inputs or plan.prepare_inputs("cpu", seed)
     stages = stages_of(plan.plan(*inputs))
     for stage in stages:
         for output in stage.outputs:
