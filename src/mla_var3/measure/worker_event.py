@@ -1,0 +1,187 @@
+"""The task `event`: times a plan end to end and writes every sample to `timing.json`."""
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from mla_var3.core import artifacts, stats
+from mla_var3.core.errors import MlaError
+from mla_var3.core.plan import CompiledStage
+from mla_var3.core.timing import (
+    LATER,
+    CacheState,
+    Clock,
+    Floor,
+    Machine,
+    Series,
+    Timing,
+    WarmUp,
+    save_timing,
+)
+from mla_var3.measure import timing
+from mla_var3.measure.clocks import ClockWatch, driver_version, read_clocks
+from mla_var3.measure.events import EventTimer
+from mla_var3.measure.static import compile_stage
+from mla_var3.measure.timing_cpu import CpuTimer, cpu_name, last_level_cache_bytes, measured_peaks
+from mla_var3.measure.worker_prepare import Prepared, check_outputs, poison_outputs, prepare
+from mla_var3.measure.worker_spec import WorkerSpec
+
+RESULT = "worker.json"
+NOT_YET = {
+    "burst regime": LATER,
+    "confidence interval by blocks": LATER,
+    "monitor of clocks and power": LATER,
+    "kernel count": LATER,
+}
+
+
+class Compiled(msgspec.Struct, frozen=True):
+    """Beside `timing.json`: what the compiler gave for each stage, or why there is nothing."""
+
+    stages: dict[str, CompiledStage] = {}
+    reasons: dict[str, str] = {}
+
+
+class Run(NamedTuple):
+    """What the timed part gave."""
+
+    warm_up: WarmUp
+    floor: Floor
+    series: Series
+    retried: bool
+    more: tuple[Series, ...]
+    queueing: str
+    host_ns: float | None
+    clock: Clock | None
+
+
+def measure(spec: WorkerSpec) -> None:
+    """Warm up, poison, time, check what was written, and save; then compile for the record."""
+    chosen = timing.settings(spec.device, spec.settings)
+    prepared = prepare(spec)
+    machine = _machine(spec, chosen)
+    flush_bytes = int(chosen["flush_caches"] * machine.flush_cache_bytes)
+    timer: EventTimer | CpuTimer
+    if spec.device.startswith("cuda"):
+        timer = _event_timer(prepared, flush_bytes)
+    else:
+        timer = CpuTimer(prepared.run, flush_bytes)
+    warm = timing.warm_up(timer, chosen)
+    poisoned = poison_outputs(prepared)
+    done = _timed(timer, chosen, spec, warm)
+    doubts = check_outputs(prepared, poisoned)
+    missing = dict(NOT_YET)
+    if done.clock is None:
+        missing["clock"] = "the clock of a CPU is not read"
+    result = Timing(
+        machine=machine,
+        seed=spec.seed,
+        timer=timer.name,
+        queueing=done.queueing,
+        flush=_flush_words(flush_bytes),
+        settings=chosen,
+        warm_up=warm,
+        floor=done.floor,
+        series=done.series,
+        more=done.more,
+        host_ns=done.host_ns,
+        retried=done.retried,
+        clock=done.clock,
+        warnings=doubts,
+        missing=missing,
+    )
+    folder = Path(spec.out_dir)
+    save_timing(result, folder / artifacts.TIMING)
+    _compile(spec, prepared, folder)
+
+
+def _timed(
+    timer: EventTimer | CpuTimer,
+    chosen: dict[str, float],
+    spec: WorkerSpec,
+    warm: WarmUp,
+) -> Run:
+    """The series, between the choice of how calls are queued and the further cache states."""
+    call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns / warm.calls
+    queueing, host_ns, watch = "one call after the other on this thread", None, None
+    if isinstance(timer, EventTimer):
+        host_ns = timer.host_ns()
+        queueing = "one call a sample; the flush gives the host time to queue it"
+        if timing.needs_hold(call_ns, host_ns, chosen):
+            hold = timing.hold_ns(host_ns, chosen)
+            timer.hold(hold)
+            queueing = f"a spin kernel of {hold / 1e3:.0f} µs holds the stream before each sample"
+        watch = ClockWatch(lambda: read_clocks(spec.uuid))
+    floor = timing.measure_floor(timer, chosen)
+    request = timing.Request(spec.bench_runs, spec.cache, call_ns)
+    series, retried = timing.take_series(timer, chosen, request, watch)
+    short = stats.median(series.samples_ns) < chosen["short_ns"]
+    others: tuple[CacheState, ...] = ("cold", "cold, written only", "warm")
+    more = tuple(
+        timing.short_series(timer, int(chosen["more_samples"]), cache)
+        for cache in others
+        if short and cache != series.cache
+    )
+    clock = watch.result() if watch else None
+    return Run(warm, floor, series, retried, more, queueing, host_ns, clock)
+
+
+def _event_timer(prepared: Prepared, flush_bytes: int) -> EventTimer:
+    import torch
+
+    return EventTimer(prepared.run, flush_bytes, torch)
+
+
+def _machine(spec: WorkerSpec, chosen: dict[str, float]) -> Machine:
+    """The device as torch and the driver name it."""
+    import torch
+
+    versions = {"python": sys.version.split()[0], "torch": str(torch.__version__)}
+    if not spec.device.startswith("cuda"):
+        cache = last_level_cache_bytes()
+        return Machine(
+            device=cpu_name(),
+            flush_cache_bytes=cache,
+            threads=torch.get_num_threads(),
+            versions=versions,
+            peaks=measured_peaks(cache),
+        )
+    properties = torch.cuda.get_device_properties(torch.cuda.current_device())
+    if torch.version.cuda:
+        versions["cuda"] = str(torch.version.cuda)
+    return Machine(
+        device=properties.name,
+        capability=f"{properties.major}.{properties.minor}",
+        sm_count=properties.multi_processor_count,
+        flush_cache_bytes=int(getattr(properties, "L2_cache_size", 0)) or 64 << 20,
+        driver=driver_version(spec.uuid),
+        versions=versions,
+    )
+
+
+def _compile(spec: WorkerSpec, prepared: Prepared, folder: Path) -> None:
+    """Artifacts of each stage; where there are none the reason, and the timing stands."""
+    stages: dict[str, CompiledStage] = {}
+    reasons: dict[str, str] = {}
+    for kernel in prepared.stages:
+        if not spec.compile_for:
+            reasons[kernel.name] = kernel.no_compile_reason or "nothing is compiled for a CPU"
+            continue
+        try:
+            place = folder / artifacts.compiled_folder(kernel.name)
+            found = compile_stage(kernel, place, spec.compile_for)
+        except MlaError as error:
+            reasons[kernel.name] = str(error)
+            continue
+        if found is None:
+            reasons[kernel.name] = kernel.no_compile_reason or "this language compiles nothing"
+        else:
+            stages[kernel.name] = found
+    (folder / RESULT).write_bytes(msgspec.json.encode(Compiled(stages, reasons)))
+
+
+def _flush_words(flush_bytes: int) -> str:
+    size = f"{flush_bytes / 1e6:.0f} MB"
+    return f"{size} written, then {size} of a second buffer read, before each sample"
