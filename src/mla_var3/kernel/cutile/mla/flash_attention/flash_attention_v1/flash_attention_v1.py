@@ -33,6 +33,12 @@ def load_tile(array: Any, place: Any, rows: Any, columns: Any, latency: Any, tma
     return tile.reshape((rows, columns))
 
 
+def load_rope(array: Any, place: Any, keys: Any, rope: Any, latency: Any, tma: Any) -> Any:
+    """A tile [keys, rope] of the rope part that all heads share."""
+    tile = ct.load(array, place, (1, keys, rope), padding_mode=ZERO, latency=latency, allow_tma=tma)
+    return tile.reshape((keys, rope))
+
+
 def score(query: Any, query_rope: Any, k: Any, kr: Any) -> Any:
     """Unscaled scores [rows, keys]."""
     scores = ct.full((query.shape[0], k.shape[0]), 0.0, dtype=ct.float32)
@@ -56,6 +62,7 @@ def flash_attention_v1(
     rope: Size,
     causal: Flag,
     latency: Size,
+    tail_tma: Flag,
 ) -> None:
     row_tile, head, b = ct.bid(0), ct.bid(1), ct.bid(2)
     t = k_nope.shape[1]
@@ -74,20 +81,20 @@ def flash_attention_v1(
     whole = first_limit // keys
     for j in range(whole):
         k = load_tile(k_nope, (b, j, head, 0), keys, size, latency, None)
-        kr = ct.load(k_rope, (b, j, 0), (1, keys, rope), padding_mode=ZERO, latency=latency)
-        scores = score(query, query_rope, k, kr.reshape((keys, rope)))
+        kr = load_rope(k_rope, (b, j, 0), keys, rope, latency, None)
+        scores = score(query, query_rope, k, kr)
         weights, rescale, top = weigh(scores, scale, top)
         total = total * rescale + ct.sum(weights, axis=-1, keepdims=True)
         v = load_tile(values, (b, j, head, 0), keys, size, latency, None)
         result = ct.mma(weights.astype(values.dtype), v, result * rescale)
     for j in range(whole, ct.cdiv(last_key, keys)):
-        k = load_tile(k_nope, (b, j, head, 0), keys, size, None, False)
-        kr = ct.load(k_rope, (b, j, 0), (1, keys, rope), padding_mode=ZERO, allow_tma=False)
-        scores = score(query, query_rope, k, kr.reshape((keys, rope)))
+        k = load_tile(k_nope, (b, j, head, 0), keys, size, latency, tail_tma)
+        kr = load_rope(k_rope, (b, j, 0), keys, rope, latency, tail_tma)
+        scores = score(query, query_rope, k, kr)
         scores = hide(scores, j * keys, limit)
         weights, rescale, top = weigh(scores, scale, top)
         total = total * rescale + ct.sum(weights, axis=-1, keepdims=True)
-        v = load_tile(values, (b, j, head, 0), keys, size, None, False)
+        v = load_tile(values, (b, j, head, 0), keys, size, latency, tail_tma)
         result = ct.mma(weights.astype(values.dtype), v, result * rescale)
     result = divide(result, total).astype(out.dtype)
     ct.store(out, place, result.reshape((1, rows, 1, size)))
@@ -102,6 +109,7 @@ class FlashAttentionV1Tiling(Tiling):
     tile_m: int = problem(128, "query tokens of a block", "rows")
     tile_n: int = problem(128, "keys of a step", "keys")
     latency: int = problem(4, "how far ahead to load, 1 to 10 (a hint)")
+    tail_tma: bool = problem(True, "load the last, masked tiles by TMA too")
     num_worker_warps: int = problem(8, "warps that compute: 4 or 8", "warps")
 
     def validate(self, plan: KernelPlan) -> bool:
@@ -133,10 +141,11 @@ class FlashAttentionV1(FlashAttentionProblem):
         return self._stage(*inputs, out, outputs=(out,))
 
     def _autotune_configs(self) -> dict[str, tuple[Tiling, ...]]:
-        shapes = ((128, 128), (128, 64), (64, 128))
-        return {
-            "flash_attention": tuple(FlashAttentionV1Tiling(tile_m=m, tile_n=n) for m, n in shapes)
-        }
+        shapes = ((128, 128, 4), (128, 64, 4), (128, 64, 8), (64, 128, 4))
+        found = (
+            FlashAttentionV1Tiling(tile_m=m, tile_n=n, latency=ahead) for m, n, ahead in shapes
+        )
+        return {"flash_attention": tuple(found)}
 
     def _stage(self, *arrays: Any, outputs: tuple[Tensor, ...] = ()) -> Kernel:
         tiling = self.tiling("flash_attention")
@@ -148,6 +157,7 @@ class FlashAttentionV1(FlashAttentionProblem):
                 *arrays,
                 *attention_numbers(self, tiling.tile_m, tiling.tile_n),
                 tiling.latency,
+                tiling.tail_tma,
             ),
             hints={"num_worker_warps": tiling.num_worker_warps},
         )

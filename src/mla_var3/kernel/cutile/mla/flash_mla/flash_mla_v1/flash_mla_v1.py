@@ -52,7 +52,7 @@ class FlashMlaV1LatentTiling(Tiling):
     chunks: int = problem(4, "column chunks of the latent; 4 let two tiles be in flight", "chunks")
     n_split: int = problem(0, "blocks that share the keys; 0: as fill the SMs", "blocks")
     latency: int = problem(3, "how far ahead to load, 1 to 10 (a hint)")
-    tail_tma: bool = problem(False, "load the last, masked tiles by TMA too")
+    tail_tma: bool = problem(True, "load the last, masked tiles by TMA too")
     num_worker_warps: int = problem(8, "warps that compute: 4 or 8; 4 spill", "warps")
 
     def validate(self, plan: KernelPlan) -> bool:
@@ -115,7 +115,7 @@ class FlashMlaV1(FlashMlaProblem):
         return KernelPipeline((*made.stages[:-1], replace(last, outputs=kept)))
 
     def _autotune_configs(self) -> dict[str, tuple[Tiling, ...]]:
-        buffering = ((3, False), (3, True), (10, False), (10, True))
+        buffering = ((3, True), (3, False), (10, True), (10, False))
         latent = tuple(
             FlashMlaV1LatentTiling(latency=latency, tail_tma=tma) for latency, tma in buffering
         )
