@@ -21,6 +21,7 @@ from mla_var3.analyse.facts import Facts
 from mla_var3.analyse.opportunities import opportunities
 from mla_var3.analyse.roofline import roofline
 from mla_var3.analyse.static import diagnose_static
+from mla_var3.analyse.timing_verdict import diagnose_event
 from mla_var3.analyse.verdict import Remarks, Verdict
 from mla_var3.analyse.whole import whole_profile
 from mla_var3.core.device import Device
@@ -63,6 +64,8 @@ def diagnose(profile: Profile, device: Device | None) -> ProfileDiagnosis:
     """The verdict on every stage and on the whole; `device` None: its peaks are unknown."""
     if profile.mode == "static":
         return diagnose_static(profile)
+    if profile.mode == "event":
+        return diagnose_event(profile)
     stages = tuple(diagnose_stage(s, profile.environment, device) for s in profile.stages)
     return whole_profile(profile, stages)
 

@@ -17,9 +17,9 @@ from mla_var3.core.plan import KernelPlan
 from mla_var3.measure.gpus import cuda_devices
 from mla_var3.render.machine import render_json
 from mla_var3.render.static_screen import headline, render_static
+from mla_var3.runtime.problem_files import identity
 from mla_var3.runtime.profiling.static import (
     choose_target,
-    identity,
     screen_request,
     static_profile_plan,
 )

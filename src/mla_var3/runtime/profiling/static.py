@@ -1,11 +1,7 @@
 """`--prof_type=static`: compile every stage for a target, on any machine; nothing is run."""
 
-import hashlib
-import inspect
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,10 +13,10 @@ from mla_var3.core import artifacts
 from mla_var3.core.device import load_devices
 from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.errors import BadArgument, NoUsableData
-from mla_var3.core.locate import folder_name, import_path, kernel_name, with_version
-from mla_var3.core.params import check_tilings, problem_folder, tiling_document
+from mla_var3.core.locate import folder_name, with_version
+from mla_var3.core.params import check_tilings, problem_folder
 from mla_var3.core.plan import ConcurrentKernels, Kernel, KernelPlan, stages_of
-from mla_var3.core.record import Environment, PlanIdentity, Profile, Stage
+from mla_var3.core.record import Environment, Profile, Stage
 from mla_var3.core.record_file import save_profile
 from mla_var3.core.target import DEFAULT, Target, find_target, of_driver
 from mla_var3.measure.gpus import cuda_devices
@@ -32,6 +28,7 @@ from mla_var3.render.static_report import render_static_report
 from mla_var3.render.static_screen import StaticRequest
 from mla_var3.render.static_table import Totals
 from mla_var3.runtime.diagnosing import Progress
+from mla_var3.runtime.problem_files import identity, write_json, write_problem
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
 
@@ -67,7 +64,7 @@ def static_profile_plan(
         profile = _profile(plan, chosen, stages, now)
         diagnosis = diagnose_static(profile)
         save_profile(profile, folder.work)
-        _write_problem(plan, chosen, folder.work)
+        write_problem(plan, {"target": chosen.name, "arch": chosen.arch}, folder.work)
         no_contract = _write_contract(profile, diagnosis, folder.work)
         request = screen_request(chosen, profile, "")
         report = render_static_report(profile, diagnosis, request)
@@ -132,23 +129,6 @@ def _profile(plan: KernelPlan, target: Target, stages: tuple[Stage, ...], now: d
     )
 
 
-def identity(plan: KernelPlan) -> PlanIdentity:
-    """Which plan it is: names, problem, and the hash of its source file."""
-    try:
-        source = Path(inspect.getfile(type(plan))).read_bytes()
-        digest = hashlib.sha256(source).hexdigest()
-    except (OSError, TypeError):
-        digest = ""
-    return PlanIdentity(
-        kernel=kernel_name(type(plan)),
-        version=plan.VERSION,
-        language=plan.LANGUAGE,
-        import_path=import_path(type(plan)),
-        params=plan.params(),
-        source_sha256=digest,
-    )
-
-
 def _environment(target: Target) -> Environment:
     device = target.device
     return Environment(
@@ -159,19 +139,6 @@ def _environment(target: Target) -> Environment:
     )
 
 
-def _write_problem(plan: KernelPlan, target: Target, folder: Path) -> None:
-    """params.json, and the tiling of every stage with its candidates."""
-    named = {"kernel": kernel_name(type(plan)), "version": plan.VERSION, "language": plan.LANGUAGE}
-    aim = {"target": target.name, "arch": target.arch}
-    _write_json(folder / artifacts.PARAMS, plan.params() | named | aim)
-    for stage, tiling in plan.tilings().items():
-        document = tiling_document(plan, stage, tiling)
-        _write_json(folder / artifacts.tiling_file(stage), document)
-        tried = {"tiling": tiling.as_dict(), "chosen": True, "measured": False}
-        history = {"stage": stage, "source": document["source"], "candidates": [tried]}
-        _write_json(folder / artifacts.autotuning_file(stage), history)
-
-
 def _write_contract(profile: Profile, diagnosis: ProfileDiagnosis, folder: Path) -> str:
     """Write the contract and its twin, or return why there is none."""
     try:
@@ -179,10 +146,5 @@ def _write_contract(profile: Profile, diagnosis: ProfileDiagnosis, folder: Path)
     except NoUsableData as reason:
         return str(reason)
     (folder / artifacts.CONTRACT_MD).write_text(to_markdown(contract), encoding="utf-8")
-    _write_json(folder / artifacts.CONTRACT_JSON, contract)
+    write_json(folder / artifacts.CONTRACT_JSON, contract)
     return ""
-
-
-def _write_json(path: Path, value: msgspec.Struct | Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
