@@ -59,9 +59,12 @@ def test_a_core_installation_is_14_packages_at_most() -> None:
     assert len(CORE) <= 14
 
 
-def test_no_extra_brings_torch() -> None:
+def test_torch_comes_with_the_extras_of_kernels_only() -> None:
     needs = importlib.metadata.requires("mla_var3") or []
-    assert not [text for text in needs if re.match(r"(torch|triton|cuda|nvidia)", text)]
+    heavy = [text for text in needs if re.match(r"(torch|triton|cuda)", text)]
+    extras = {found for text in heavy for found in re.findall(r"extra == '(\w+)'", text)}
+    assert extras == {"torch", "cutile", "triton"}
+    assert all("extra ==" in text for text in heavy)
 
 
 def test_the_metric_reference_is_current() -> None:

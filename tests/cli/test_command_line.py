@@ -140,7 +140,12 @@ def test_interrupt_is_one_line_and_exit_130(
         return 0
 
     monkeypatch.setattr(cli, "_run", stopped)
-    assert cli.main(["list"]) == 130
+    # a shell's background job inherits SIGINT ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert cli.main(["list"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert capfd.readouterr().err == "\ninterrupted; nothing half-written is kept\n"
 
 
