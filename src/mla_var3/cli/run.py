@@ -132,9 +132,11 @@ def _static(plan: KernelPlan, typed: Typed, command: str) -> int:
 
 
 def _measure(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: str) -> int:
-    """No profiling mode is built yet; say what does work on this machine."""
+    """Measure, or say what does work on this machine."""
     if not needs_gpu(type(plan), device):
-        raise not_built(mode)
+        if not mode.built:
+            raise not_built(mode)
+        return _measured(plan, typed, mode, device, command)
     if cuda_devices():
         raise MachineCannot(f"{kernel_name(type(plan))} needs a CUDA device, not --device={device}")
     name, _, version = command.removeprefix("mla run ").partition(" ")
@@ -143,6 +145,17 @@ def _measure(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: s
     for line in no_gpu_lines(type(plan), typed.plan, name, version):
         sys.stderr.write(f"{line}\n")
     return MachineCannot.exit_code
+
+
+def _measured(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: str) -> int:
+    """Run the recipe of a mode that is built."""
+    if typed.run.check:
+        raise BadArgument("--check compares once and times nothing: leave --prof_type out")
+    from mla_var3.cli.run_event import run_event
+
+    if not typed.run.json:
+        _headline(plan, _place(plan, device))
+    return run_event(plan, typed, device, command)
 
 
 def _disabled(plan: KernelPlan, typed: Typed, device: str, command: str) -> int:

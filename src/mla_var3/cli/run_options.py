@@ -28,6 +28,8 @@ class RunOptions(NamedTuple):
     target: str | None = None
     language: str | None = None
     seed: int = 0
+    cache: str = "cold"
+    limit_s: int = 600
     json: bool = False
 
 
@@ -40,7 +42,9 @@ _RUN: tuple[tuple[str, type, str, str], ...] = (
     ("target", str, "what static compiles for: h200, rtx-5090, sm_90", "first GPU, else h200"),
     ("language", str, "cutile, triton or torch", "what runs here"),
     ("seed", int, "seed of the random inputs, a whole number", "0"),
-    ("json", bool, "one JSON document instead of the screen (static)", ""),
+    ("cache", str, "state of the cache before each timed sample: cold or warm", "cold"),
+    ("limit_s", int, "time limit of a measuring child", "600 s"),
+    ("json", bool, "one JSON document instead of the screen (event, static)", ""),
 )
 RUN_OPTIONS = tuple(
     PlanOption(name, name, "", kind, False, default, about, "")
@@ -86,6 +90,10 @@ def parse(plan: type[KernelPlan], words: list[str], help_: str) -> Typed:
     options = RunOptions(**run)
     if options.bench_runs is not None and options.bench_runs < 1:
         raise BadArgument(f"--bench_runs={options.bench_runs}: must be at least 1")
+    if options.cache not in ("cold", "warm"):
+        raise BadArgument(f"--cache={options.cache}: cold or warm")
+    if options.limit_s < 1:
+        raise BadArgument(f"--limit_s={options.limit_s}: must be at least 1")
     if options.seed < 0:
         raise BadArgument(f"--seed={options.seed}: must be at least 0")
     return Typed(options, problem)

@@ -83,6 +83,27 @@ def cpu_name(info: Path = Path("/proc/cpuinfo")) -> str:
     return "CPU"
 
 
+def busy_pct(seconds: float = 0.2, stat: Path = Path("/proc/stat")) -> float | None:
+    """Share of all cores that others use while this process sleeps; None: not told here."""
+    before = _ticks(stat)
+    time.sleep(seconds)
+    after = _ticks(stat)
+    if before is None or after is None or after[1] <= before[1]:
+        return None
+    return 100.0 * (after[0] - before[0]) / (after[1] - before[1])
+
+
+def _ticks(stat: Path) -> tuple[int, int] | None:
+    """Busy and all ticks of the kernel's clock, over all cores."""
+    try:
+        ticks = [int(word) for word in stat.read_text(encoding="ascii").split("\n")[0].split()[1:9]]
+    except (OSError, ValueError):
+        return None
+    if len(ticks) < 5:
+        return None
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+
+
 def measured_peaks(cache_bytes: int) -> dict[str, float]:
     """float32 matmul in TFLOP/s and DRAM in GB/s (the better of copy and read), best of five."""
     import torch

@@ -24,7 +24,13 @@ from mla_var3.measure import timing
 from mla_var3.measure.clocks import ClockWatch, driver_version, read_clocks
 from mla_var3.measure.events import EventTimer
 from mla_var3.measure.static import compile_stage
-from mla_var3.measure.timing_cpu import CpuTimer, cpu_name, last_level_cache_bytes, measured_peaks
+from mla_var3.measure.timing_cpu import (
+    CpuTimer,
+    busy_pct,
+    cpu_name,
+    last_level_cache_bytes,
+    measured_peaks,
+)
 from mla_var3.measure.worker_prepare import Prepared, check_outputs, poison_outputs, prepare
 from mla_var3.measure.worker_spec import WorkerSpec
 
@@ -60,6 +66,7 @@ class Run(NamedTuple):
 def measure(spec: WorkerSpec) -> None:
     """Warm up, poison, time, check what was written, and save; then compile for the record."""
     chosen = timing.settings(spec.device, spec.settings)
+    crowd = () if spec.device.startswith("cuda") else _crowd(chosen)
     prepared = prepare(spec)
     machine = _machine(spec, chosen)
     flush_bytes = int(chosen["flush_caches"] * machine.flush_cache_bytes)
@@ -89,7 +96,7 @@ def measure(spec: WorkerSpec) -> None:
         host_ns=done.host_ns,
         retried=done.retried,
         clock=done.clock,
-        warnings=doubts,
+        warnings=crowd + doubts,
         missing=missing,
     )
     folder = Path(spec.out_dir)
@@ -126,6 +133,14 @@ def _timed(
     )
     clock = watch.result() if watch else None
     return Run(warm, floor, series, retried, more, queueing, host_ns, clock)
+
+
+def _crowd(chosen: dict[str, float]) -> tuple[str, ...]:
+    """A doubt where other processes use the CPU that is to be timed."""
+    busy = busy_pct()
+    if busy is None or busy <= chosen["shared_pct"]:
+        return ()
+    return (f"shared CPU: others use {busy:.0f} % of its cores, so times may be too long",)
 
 
 def _event_timer(prepared: Prepared, flush_bytes: int) -> EventTimer:

@@ -15,7 +15,7 @@ from mla_var3.core.errors import MachineCannot
 from mla_var3.core.record_file import FORMAT
 from mla_var3.render.profile_list import StoredProfile
 
-_PARTIAL = ".incomplete-"
+PARTIAL = ".incomplete-"
 
 
 class _Head(msgspec.Struct):
@@ -44,7 +44,7 @@ def new_folder(wanted: Path) -> Iterator["PendingFolder"]:
     """
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=wanted.parent))
+        work = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=wanted.parent))
     except OSError as error:
         raise MachineCannot(
             f"cannot write below {wanted.parent.name}: {error.strerror}; choose another --out_dir"
@@ -85,7 +85,7 @@ def stored_profiles(root: Path) -> list[StoredProfile]:
     """All profiles below `root`, by folder name; damaged ones with the reason."""
     found = []
     for folder in sorted(root.glob("*/*/*/*")):
-        if folder.is_dir() and not folder.name.startswith(_PARTIAL):
+        if folder.is_dir() and not folder.name.startswith(PARTIAL):
             found.append(_look(folder, root))
     return found
 

@@ -1,0 +1,204 @@
+"""`--prof_type=event`: time a plan end to end in a child, with CUDA events or the CPU's clock."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from mla_var3 import __version__
+from mla_var3.analyse.predict import with_prediction
+from mla_var3.analyse.timing import impossible, remarks, with_rates
+from mla_var3.analyse.timing_verdict import diagnose_event
+from mla_var3.core import artifacts
+from mla_var3.core.device import Device, load_devices
+from mla_var3.core.diagnosis import ProfileDiagnosis
+from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.core.locate import folder_name, kernel_name, with_version
+from mla_var3.core.params import check_tilings, problem_folder
+from mla_var3.core.plan import ConcurrentKernels, KernelPlan
+from mla_var3.core.record import Environment, Profile, Stage
+from mla_var3.core.record_file import save_profile
+from mla_var3.core.target import Target, arch
+from mla_var3.core.timing import Timing, load_timing, save_timing
+from mla_var3.measure.clocks import other_processes
+from mla_var3.measure.gpus import Gpu
+from mla_var3.measure.timing_record import read_stages, read_whole, target_of, whole_kernel
+from mla_var3.measure.worker_event import RESULT, Compiled
+from mla_var3.measure.worker_run import run_worker
+from mla_var3.measure.worker_spec import spec_for
+from mla_var3.render.contract_sheet import to_markdown
+from mla_var3.render.event_contract import build_event_contract
+from mla_var3.render.event_report import render_event_report
+from mla_var3.runtime.measuring import (
+    MeasureOptions,
+    device_lock,
+    find_gpu,
+    kept_on_failure,
+    need_language,
+)
+from mla_var3.runtime.problem_files import identity, write_json, write_problem
+from mla_var3.runtime.result import ProfileResult
+from mla_var3.runtime.store import new_folder, timestamp
+
+MODE = "event"
+OPTIONS = MeasureOptions()
+
+
+def event_profile_plan(
+    plan: KernelPlan,
+    out_dir: Path | None = None,
+    version: str | None = None,
+    bench_runs: int | None = None,
+    options: MeasureOptions = OPTIONS,
+) -> ProfileResult:
+    """Time a plan end to end: `bench_runs` samples, or as many as the protocol asks for.
+
+    `version` takes the plan's class of that version. Stored below `out/profiles/event/` unless
+    `out_dir` is given; the folder appears whole or not at all.
+    """
+    if bench_runs is not None and bench_runs < 1:
+        raise BadArgument(f"--bench_runs={bench_runs}: must be at least 1")
+    plan = with_version(plan, version)
+    plan.validate()
+    check_tilings(plan)
+    refuse_concurrent(plan)
+    gpu = find_gpu(plan, options.device)
+    need_language(plan)
+    now = datetime.now(UTC)
+    wanted = out_dir or artifacts.profile_folder(
+        artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
+    )
+    with new_folder(wanted) as folder:
+        work = folder.work
+        with kept_on_failure(work, wanted, (artifacts.TIMING,)):
+            timing = time_plan(plan, gpu, work, bench_runs, options)
+            profile = event_profile(plan, timing, work, now)
+        diagnosis = diagnose_event(profile)
+        save_profile(profile, work)
+        write_problem(plan, {"device": timing.machine.device, "seed": options.seed}, work)
+        no_contract = _write_contract(profile, diagnosis, work)
+        report = render_event_report(profile, diagnosis, timing, no_contract)
+        (work / artifacts.REPORT_MD).write_text(report, encoding="utf-8")
+    return ProfileResult(
+        out_dir=folder.final, profile=profile, diagnoses=diagnosis, no_contract=no_contract
+    )
+
+
+def refuse_concurrent(plan: KernelPlan) -> None:
+    """Raise `BadArgument` for stages on streams of their own: one time would hide their overlap."""
+    runnable = plan.plan_empty()
+    if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1:
+        from mla_var3.runtime.profiling import MODES
+
+        built = "" if MODES["nsys"].built else " (not built yet)"
+        raise BadArgument(
+            f"{kernel_name(type(plan))} runs stages on {runnable.streams} streams: event times one "
+            f"stream only; --prof_type=nsys{built} shows how they overlap"
+        )
+
+
+def time_plan(
+    plan: KernelPlan,
+    gpu: Gpu | None,
+    folder: Path,
+    bench_runs: int | None,
+    options: MeasureOptions,
+) -> Timing:
+    """Run the child under the device's lock; `folder` then holds timing.json and compiled/."""
+    spec = spec_for(
+        plan,
+        "event",
+        f"cuda:{gpu.index}" if gpu else "cpu",
+        folder,
+        uuid=gpu.uuid if gpu else "",
+        seed=options.seed,
+        bench_runs=bench_runs,
+        cache=options.cache,
+        compile_for=arch(gpu.capability) if gpu else "",
+        settings=options.settings,
+    )
+    with device_lock(gpu, options):
+        others = other_processes(gpu.uuid) if gpu else None
+        run_worker(spec, options.limit_s)
+    timing = load_timing(folder / artifacts.TIMING)
+    if others is not None:
+        timing = msgspec.structs.replace(timing, shared_gpu=others > 0)
+        save_timing(timing, folder / artifacts.TIMING)
+    return timing
+
+
+def event_profile(plan: KernelPlan, timing: Timing, folder: Path, now: datetime) -> Profile:
+    """The record of a timed plan. Raises `NoUsableData` where a GPU's rate is impossible."""
+    devices = load_devices()
+    target = target_of(timing, devices)
+    compiled = _take_compiled(folder)
+    stages = tuple(
+        with_prediction(_with_reason(stage, compiled))
+        for stage in read_stages(plan, timing, target, compiled.stages, folder)
+    )
+    whole = rated_whole(plan, timing, target)
+    wrong = impossible(whole, timing.settings)
+    if wrong and timing.machine.capability:
+        raise NoUsableData(wrong)
+    return Profile(
+        mode="event",
+        status="OK",
+        stages=stages,
+        end_to_end=whole,
+        environment=_environment(timing, target),
+        plan=identity(plan),
+        created=now.isoformat(timespec="seconds"),
+        tilings={name: tiling.as_dict() for name, tiling in plan.tilings().items()},
+        warnings=(*((wrong,) if wrong else ()), *remarks(timing, whole)),
+        missing=timing.missing,
+    )
+
+
+def rated_whole(plan: KernelPlan, timing: Timing, target: Target) -> Stage:
+    """The plan end to end with its achieved rates and their shares of the peaks."""
+    device: Device | None = target.device
+    whole = with_prediction(read_whole(plan, timing, target))
+    return with_rates(whole, timing, device, whole_kernel(plan).compute_dtype)
+
+
+def _take_compiled(folder: Path) -> Compiled:
+    """What the child says of the compiled stages; its file is no artifact."""
+    file = folder / RESULT
+    found = msgspec.json.decode(file.read_bytes(), type=Compiled)
+    file.unlink()
+    return found
+
+
+def _with_reason(stage: Stage, compiled: Compiled) -> Stage:
+    """The stage with the compiler's reason where there are no artifacts."""
+    reason = compiled.reasons.get(stage.name)
+    if reason is None:
+        return stage
+    keys = ("registers", "spill_bytes", "block_size", "shared_memory", "occupancy_theoretical")
+    told = {key: reason for key in keys if key in stage.missing}
+    return msgspec.structs.replace(stage, missing=stage.missing | told)
+
+
+def _environment(timing: Timing, target: Target) -> Environment:
+    machine, clock = timing.machine, timing.clock
+    limit = clock.max_sm_mhz if clock else None
+    return Environment(
+        device=machine.device,
+        compute_capability=machine.capability or None,
+        sm_count=machine.sm_count,
+        clock_max_hz=limit * 1e6 if limit else None,
+        driver=machine.driver,
+        capture_tool=f"mla_var3 {__version__}",
+        clocks_locked=bool(clock.locked) if clock else None,
+    )
+
+
+def _write_contract(profile: Profile, diagnosis: ProfileDiagnosis, folder: Path) -> str:
+    """Write the contract and its twin, or return why there is none."""
+    try:
+        contract = build_event_contract(profile, diagnosis)
+    except NoUsableData as reason:
+        return str(reason)
+    (folder / artifacts.CONTRACT_MD).write_text(to_markdown(contract), encoding="utf-8")
+    write_json(folder / artifacts.CONTRACT_JSON, contract)
+    return ""
