@@ -12,6 +12,7 @@ COMMANDS = {
     "diagnose": "what limits each kernel of a recorded report, why, where, what to try",
     "import": "store a recorded report with its diagnosis and contract",
     "list": "the stored profiles",
+    "report": "make the reports of a stored profile again; --index: a page of all profiles",
     "run": "compile, run or check a kernel; without a name: list the kernels",
     "schema": "print the format of the files, or check a file against it",
 }

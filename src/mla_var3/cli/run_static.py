@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-
 from mla_var3.cli.console import show
 from mla_var3.cli.progress import Progress
 from mla_var3.cli.run_options import Typed
@@ -18,11 +16,8 @@ from mla_var3.measure.gpus import cuda_devices
 from mla_var3.render.machine import render_json
 from mla_var3.render.static_screen import headline, render_static
 from mla_var3.runtime.problem_files import identity
-from mla_var3.runtime.profiling.static import (
-    choose_target,
-    screen_request,
-    static_profile_plan,
-)
+from mla_var3.runtime.profiling.static import choose_target, static_profile_plan
+from mla_var3.runtime.reporting import static_request
 
 
 def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str) -> int:
@@ -38,11 +33,9 @@ def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str)
         device = load_devices().find(result.profile.environment.device)
         show(render_json(result.profile, result.diagnoses, result.out_dir.name, device))
         return 0
-    request = msgspec.structs.replace(
-        screen_request(chosen, result.profile, result.out_dir.as_posix()),
-        no_contract=result.no_contract,
-        next_steps=_next_steps(plan, command),
-    )
+    place = result.out_dir.as_posix()
+    steps = _next_steps(plan, command)
+    request = static_request(result.profile, place, result.no_contract, steps)
     show(render_static(result.profile, result.diagnoses, request))
     return 0
 

@@ -6,12 +6,10 @@ from pathlib import Path
 import msgspec
 
 from mla_var3.core import artifacts
-from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.core.errors import BadArgument
 from mla_var3.core.record_file import save_profile
-from mla_var3.render.contract import build_contract
-from mla_var3.render.contract_sheet import to_markdown
-from mla_var3.render.report import render_report
-from mla_var3.runtime.diagnosing import Diagnosed, Progress, diagnose_file
+from mla_var3.runtime.diagnosing import Progress, diagnose_file
+from mla_var3.runtime.reporting import write_reports
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
 
@@ -38,24 +36,10 @@ def import_report(
     )
     with new_folder(wanted) as folder:
         save_profile(profile, folder.work)
-        no_contract = _write_contract(read, folder.work)
-        report = render_report(read.profile, read.diagnosis, read.title, read.device)
-        (folder.work / artifacts.REPORT_MD).write_text(report, encoding="utf-8")
+        reports = write_reports(folder.work, devices)
     return ProfileResult(
         out_dir=folder.final,
-        profile=profile,
-        diagnoses=read.diagnosis,
-        no_contract=no_contract,
+        profile=reports.read.profile,
+        diagnoses=reports.read.diagnosis,
+        no_contract=reports.no_contract,
     )
-
-
-def _write_contract(read: Diagnosed, folder: Path) -> str:
-    """Write the contract and its twin, or return why there is none."""
-    try:
-        contract = build_contract(read.profile, read.diagnosis, read.stem)
-    except NoUsableData as reason:
-        return str(reason)
-    (folder / artifacts.CONTRACT_MD).write_text(to_markdown(contract), encoding="utf-8")
-    text = msgspec.json.format(msgspec.json.encode(contract), indent=1) + b"\n"
-    (folder / artifacts.CONTRACT_JSON).write_bytes(text)
-    return ""

@@ -6,13 +6,10 @@ from pathlib import Path
 import msgspec
 
 from mla_var3 import __version__
-from mla_var3.analyse.predict import total, with_prediction
-from mla_var3.analyse.static import diagnose_static
-from mla_var3.analyse.static_findings import advice
+from mla_var3.analyse.predict import with_prediction
 from mla_var3.core import artifacts
 from mla_var3.core.device import load_devices
-from mla_var3.core.diagnosis import ProfileDiagnosis
-from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.core.errors import BadArgument
 from mla_var3.core.locate import folder_name, with_version
 from mla_var3.core.params import check_tilings, problem_folder
 from mla_var3.core.plan import ConcurrentKernels, Kernel, KernelPlan, stages_of
@@ -22,13 +19,9 @@ from mla_var3.core.target import DEFAULT, Target, find_target, of_driver
 from mla_var3.measure.gpus import cuda_devices
 from mla_var3.measure.occupancy import known_capabilities
 from mla_var3.measure.static import compile_stage, read_stage
-from mla_var3.render.contract_sheet import to_markdown
-from mla_var3.render.static_contract import build_static_contract
-from mla_var3.render.static_report import render_static_report
-from mla_var3.render.static_screen import StaticRequest
-from mla_var3.render.static_table import Totals
 from mla_var3.runtime.diagnosing import Progress
-from mla_var3.runtime.problem_files import identity, write_json, write_problem
+from mla_var3.runtime.problem_files import identity, write_problem
+from mla_var3.runtime.reporting import write_reports
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
 
@@ -61,16 +54,14 @@ def static_profile_plan(
     )
     with new_folder(wanted) as folder:
         stages = _compiled_stages(plan, chosen, folder.work, progress)
-        profile = _profile(plan, chosen, stages, now)
-        diagnosis = diagnose_static(profile)
-        save_profile(profile, folder.work)
+        save_profile(_profile(plan, chosen, stages, now), folder.work)
         write_problem(plan, {"target": chosen.name, "arch": chosen.arch}, folder.work)
-        no_contract = _write_contract(profile, diagnosis, folder.work)
-        request = screen_request(chosen, profile, "")
-        report = render_static_report(profile, diagnosis, request)
-        (folder.work / artifacts.REPORT_MD).write_text(report, encoding="utf-8")
+        reports = write_reports(folder.work)
     return ProfileResult(
-        out_dir=folder.final, profile=profile, diagnoses=diagnosis, no_contract=no_contract
+        out_dir=folder.final,
+        profile=reports.read.profile,
+        diagnoses=reports.read.diagnosis,
+        no_contract=reports.no_contract,
     )
 
 
@@ -82,17 +73,6 @@ def choose_target(word: str | None) -> Target:
     for gpu in cuda_devices():
         return of_driver(gpu.name, gpu.capability, devices)
     return find_target(DEFAULT, devices, known_capabilities())
-
-
-def screen_request(target: Target, profile: Profile, folder: str) -> StaticRequest:
-    """What the screen and the report show beside the record."""
-    roofline, ceiling = total(profile.stages)
-    return StaticRequest(
-        arch=target.arch,
-        folder=folder,
-        totals=Totals(roofline, ceiling),
-        advice=advice(profile.stages, target.arch),
-    )
 
 
 def _compiled_stages(
@@ -137,14 +117,3 @@ def _environment(target: Target) -> Environment:
         sm_count=device.sm_count if device else None,
         capture_tool=f"mla_var3 {__version__}",
     )
-
-
-def _write_contract(profile: Profile, diagnosis: ProfileDiagnosis, folder: Path) -> str:
-    """Write the contract and its twin, or return why there is none."""
-    try:
-        contract = build_static_contract(profile, diagnosis)
-    except NoUsableData as reason:
-        return str(reason)
-    (folder / artifacts.CONTRACT_MD).write_text(to_markdown(contract), encoding="utf-8")
-    write_json(folder / artifacts.CONTRACT_JSON, contract)
-    return ""

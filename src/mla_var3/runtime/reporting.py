@@ -1,0 +1,201 @@
+"""From a stored record to its reports: the recipes write them by it, `mla report` makes them again.
+
+Every text is made from the files of the profile's folder alone, so what is made again anywhere is
+byte for byte what was written first.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from mla_var3.core import artifacts
+from mla_var3.core.errors import MachineCannot, NoUsableData
+from mla_var3.core.record import PlanIdentity, Profile
+from mla_var3.core.target import arch
+from mla_var3.render.contract import Contract, build_contract
+from mla_var3.render.contract_sheet import to_markdown
+from mla_var3.render.static_screen import StaticRequest
+from mla_var3.runtime.diagnosing import Diagnosed, diagnose_file
+
+
+class Reports(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is made of one stored profile."""
+
+    read: Diagnosed
+    report: str
+    contract: Contract | None
+    no_contract: str
+    """Why there is no contract; empty where there is one."""
+
+    def files(self) -> dict[str, bytes]:
+        """The reports by file name; without a contract its two files are left out."""
+        found = {artifacts.REPORT_MD: self.report.encode()}
+        if self.contract is not None:
+            twin = msgspec.json.format(msgspec.json.encode(self.contract), indent=1) + b"\n"
+            found[artifacts.CONTRACT_MD] = to_markdown(self.contract).encode()
+            found[artifacts.CONTRACT_JSON] = twin
+        return found
+
+
+class Shown(NamedTuple):
+    """How the screen names what it leads to."""
+
+    place: str
+    """The profile's folder, as the user would type it."""
+    steps: tuple[tuple[str, str], ...] = ()
+    """Commands to type next, and what each gives."""
+    top: int = 10
+    """Kernels shown of a report, the longest ones."""
+
+
+class _Maker(NamedTuple):
+    """How the texts of one mode are made."""
+
+    contract: Callable[[Diagnosed], Contract]
+    report: Callable[[Diagnosed, Path, str], str]
+    """From the record, the profile's folder, and why there is no contract."""
+    screen: Callable[[Diagnosed, Path, str, Shown], str]
+
+
+def make_reports(folder: Path, devices: Path | None = None) -> Reports:
+    """Make the reports of a stored profile; nothing is written.
+
+    `devices` is a user's own table of peaks. Raises what `diagnose_file` raises.
+    """
+    read = diagnose_file(folder, devices=devices)
+    folder = folder if folder.is_dir() else folder.parent
+    maker = _maker(read.profile)
+    contract, no_contract = None, ""
+    try:
+        contract = maker.contract(read)
+    except NoUsableData as reason:
+        no_contract = str(reason)
+    report = maker.report(read, folder, no_contract)
+    return Reports(read=read, report=report, contract=contract, no_contract=no_contract)
+
+
+def write_reports(folder: Path, devices: Path | None = None, to: Path | None = None) -> Reports:
+    """Make the reports of a stored profile and write them into its folder, or into `to`.
+
+    Each file is replaced whole; a contract that the record no longer gives is taken away.
+    """
+    reports = make_reports(folder, devices)
+    place = to or (folder if folder.is_dir() else folder.parent)
+    files = reports.files()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            replace_file(place / name, content)
+        for name in (artifacts.CONTRACT_MD, artifacts.CONTRACT_JSON):
+            if name not in files:
+                (place / name).unlink(missing_ok=True)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise MachineCannot(f"cannot write into {place.name}: {why}; give --out_dir") from error
+    return reports
+
+
+def render(reports: Reports, folder: Path, shown: Shown) -> str:
+    """The screen of a stored profile, as its mode shows it."""
+    maker = _maker(reports.read.profile)
+    return maker.screen(reports.read, folder, reports.no_contract, shown)
+
+
+def static_request(
+    profile: Profile,
+    place: str = "",
+    no_contract: str = "",
+    steps: tuple[tuple[str, str], ...] = (),
+) -> StaticRequest:
+    """What the screen and the report of `static` show beside the record."""
+    from mla_var3.analyse.predict import total
+    from mla_var3.analyse.static_findings import advice
+    from mla_var3.render.static_table import Totals
+
+    compiled_for = _arch(profile)
+    return StaticRequest(
+        arch=compiled_for,
+        folder=place,
+        totals=Totals(*total(profile.stages)),
+        advice=advice(profile.stages, compiled_for),
+        no_contract=no_contract,
+        next_steps=steps,
+    )
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the whole new one."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _maker(profile: Profile) -> _Maker:
+    maker = _MAKERS.get(profile.mode)
+    if maker is None:
+        known = ", ".join(_MAKERS)
+        raise NoUsableData(f"no report is made of mode {profile.mode} yet; of these: {known}")
+    return maker
+
+
+def _ncu_contract(read: Diagnosed) -> Contract:
+    return build_contract(read.profile, read.diagnosis, read.stem)
+
+
+def _ncu_report(read: Diagnosed, folder: Path, no_contract: str) -> str:
+    from mla_var3.render.report import render_report
+
+    return render_report(read.profile, read.diagnosis, read.title, read.device)
+
+
+def _ncu_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -> str:
+    from mla_var3.render.screen import ScreenRequest, render_screen
+
+    step = shown.steps[0] if shown.steps else ("", "")
+    request = ScreenRequest(title=read.title, device=read.device, top=shown.top, next_step=step)
+    return render_screen(read.profile, read.diagnosis, request)
+
+
+def _static_contract(read: Diagnosed) -> Contract:
+    from mla_var3.render.static_contract import build_static_contract
+
+    return build_static_contract(read.profile, read.diagnosis)
+
+
+def _static_report(read: Diagnosed, folder: Path, no_contract: str) -> str:
+    from mla_var3.render.static_report import render_static_report
+
+    return render_static_report(read.profile, read.diagnosis, static_request(read.profile))
+
+
+def _static_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -> str:
+    from mla_var3.render.static_screen import headline, render_static
+
+    profile = read.profile
+    plan = profile.plan or PlanIdentity(kernel="unnamed", version="")
+    first = headline(plan, profile.environment.device or _arch(profile), _arch(profile))
+    request = static_request(profile, shown.place, no_contract, shown.steps)
+    return "\n".join(first) + "\n" + render_static(profile, read.diagnosis, request)
+
+
+def _arch(profile: Profile) -> str:
+    """The architecture that a `static` profile was compiled for."""
+    capability = profile.environment.compute_capability
+    return arch(capability) if capability else "an unknown architecture"
+
+
+_MAKERS: dict[str, _Maker] = {
+    "ncu": _Maker(_ncu_contract, _ncu_report, _ncu_screen),
+    "static": _Maker(_static_contract, _static_report, _static_screen),
+}
+"""By mode of the record: a mode is added here, and its recipe calls `write_reports`."""
