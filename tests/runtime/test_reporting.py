@@ -31,7 +31,21 @@ def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return static_profile_plan(FakePlan(b=32, s=16), folder, target="h200").out_dir
 
 
-@pytest.mark.parametrize("kind", ["imported", "static"])
+@pytest.fixture(scope="module")
+def event(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch", reason="timed on the CPU with torch")
+    from mla_var3.kernel.torch.mla.flash_mla import FlashMla
+    from mla_var3.runtime.measuring import MeasureOptions
+    from mla_var3.runtime.profiling.event import event_profile_plan
+
+    plan = FlashMla(b=1, h=2, s=1, t=64)
+    short = MeasureOptions(device="cpu", settings={"warm_up_busy_s": 0.05, "warm_up_limit_s": 0.2})
+    return event_profile_plan(plan, tmp_path_factory.mktemp("event") / "p", None, 20, short).out_dir
+
+
+@pytest.mark.parametrize(
+    "kind", ["imported", "static", pytest.param("event", marks=pytest.mark.kernel)]
+)
 def test_made_again_anywhere_they_are_the_same_bytes(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -45,6 +59,15 @@ def test_made_again_anywhere_they_are_the_same_bytes(
         assert (copy / name).read_bytes() == (first / name).read_bytes(), name
     assert {p.name for p in copy.iterdir()} == {p.name for p in first.iterdir()}
     assert (copy / artifacts.REPORT_MD).stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.kernel
+def test_without_its_samples_a_timed_profile_is_damaged(event: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copied"
+    shutil.copytree(event, copy)
+    (copy / artifacts.TIMING).unlink()
+    with pytest.raises(NoUsableData, match=r"INVALID copied: no timing\.json, all samples"):
+        write_reports(copy)
 
 
 def test_they_can_be_written_elsewhere(imported: Path, tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from mla_var3.core import artifacts
-from mla_var3.core.errors import MachineCannot, NoUsableData
+from mla_var3.core.errors import MachineCannot, NotFound, NoUsableData
 from mla_var3.core.record import PlanIdentity, Profile
 from mla_var3.core.target import arch
+from mla_var3.core.timing import Timing, load_timing
 from mla_var3.render.contract import Contract, build_contract
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.static_screen import StaticRequest
@@ -188,6 +189,36 @@ def _static_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown
     return "\n".join(first) + "\n" + render_static(profile, read.diagnosis, request)
 
 
+def _event_contract(read: Diagnosed) -> Contract:
+    from mla_var3.render.event_contract import build_event_contract
+
+    return build_event_contract(read.profile, read.diagnosis)
+
+
+def _event_report(read: Diagnosed, folder: Path, no_contract: str) -> str:
+    from mla_var3.render.event_report import render_event_report
+
+    timing = _timing(folder)
+    return render_event_report(read.profile, read.diagnosis, timing, no_contract)
+
+
+def _event_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -> str:
+    from mla_var3.render.event_screen import EventRequest, device_text, headline, render_event
+
+    timing = _timing(folder)
+    first = headline(read.profile, device_text(timing))
+    request = EventRequest(folder=shown.place, no_contract=no_contract, next_steps=shown.steps)
+    return "\n".join(first) + "\n" + render_event(read.profile, read.diagnosis, timing, request)
+
+
+def _timing(folder: Path) -> Timing:
+    """The samples beside the record; a profile without them is damaged."""
+    try:
+        return load_timing(folder / artifacts.TIMING)
+    except NotFound:
+        raise NoUsableData(f"INVALID {folder.name}: no {artifacts.TIMING}, all samples") from None
+
+
 def _arch(profile: Profile) -> str:
     """The architecture that a `static` profile was compiled for."""
     capability = profile.environment.compute_capability
@@ -196,6 +227,7 @@ def _arch(profile: Profile) -> str:
 
 _MAKERS: dict[str, _Maker] = {
     "ncu": _Maker(_ncu_contract, _ncu_report, _ncu_screen),
+    "event": _Maker(_event_contract, _event_report, _event_screen),
     "static": _Maker(_static_contract, _static_report, _static_screen),
 }
 """By mode of the record: a mode is added here, and its recipe calls `write_reports`."""

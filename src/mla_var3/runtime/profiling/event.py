@@ -8,10 +8,8 @@ import msgspec
 from mla_var3 import __version__
 from mla_var3.analyse.predict import with_prediction
 from mla_var3.analyse.timing import impossible, remarks, with_rates
-from mla_var3.analyse.timing_verdict import diagnose_event
 from mla_var3.core import artifacts
 from mla_var3.core.device import Device, load_devices
-from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.errors import BadArgument, NoUsableData
 from mla_var3.core.locate import folder_name, kernel_name, with_version
 from mla_var3.core.params import check_tilings, problem_folder
@@ -26,9 +24,6 @@ from mla_var3.measure.timing_record import read_stages, read_whole, target_of, w
 from mla_var3.measure.worker_event import RESULT, Compiled
 from mla_var3.measure.worker_run import run_worker
 from mla_var3.measure.worker_spec import spec_for
-from mla_var3.render.contract_sheet import to_markdown
-from mla_var3.render.event_contract import build_event_contract
-from mla_var3.render.event_report import render_event_report
 from mla_var3.runtime.measuring import (
     MeasureOptions,
     device_lock,
@@ -36,7 +31,8 @@ from mla_var3.runtime.measuring import (
     kept_on_failure,
     need_language,
 )
-from mla_var3.runtime.problem_files import identity, write_json, write_problem
+from mla_var3.runtime.problem_files import identity, write_problem
+from mla_var3.runtime.reporting import write_reports
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
 
@@ -73,14 +69,14 @@ def event_profile_plan(
         with kept_on_failure(work, wanted, (artifacts.TIMING,)):
             timing = time_plan(plan, gpu, work, bench_runs, options)
             profile = event_profile(plan, timing, work, now)
-        diagnosis = diagnose_event(profile)
         save_profile(profile, work)
         write_problem(plan, {"device": timing.machine.device, "seed": options.seed}, work)
-        no_contract = _write_contract(profile, diagnosis, work)
-        report = render_event_report(profile, diagnosis, timing, no_contract)
-        (work / artifacts.REPORT_MD).write_text(report, encoding="utf-8")
+        reports = write_reports(work)
     return ProfileResult(
-        out_dir=folder.final, profile=profile, diagnoses=diagnosis, no_contract=no_contract
+        out_dir=folder.final,
+        profile=reports.read.profile,
+        diagnoses=reports.read.diagnosis,
+        no_contract=reports.no_contract,
     )
 
 
@@ -191,14 +187,3 @@ def _environment(timing: Timing, target: Target) -> Environment:
         capture_tool=f"mla_var3 {__version__}",
         clocks_locked=bool(clock.locked) if clock else None,
     )
-
-
-def _write_contract(profile: Profile, diagnosis: ProfileDiagnosis, folder: Path) -> str:
-    """Write the contract and its twin, or return why there is none."""
-    try:
-        contract = build_event_contract(profile, diagnosis)
-    except NoUsableData as reason:
-        return str(reason)
-    (folder / artifacts.CONTRACT_MD).write_text(to_markdown(contract), encoding="utf-8")
-    write_json(folder / artifacts.CONTRACT_JSON, contract)
-    return ""
