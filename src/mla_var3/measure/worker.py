@@ -38,6 +38,14 @@ def main(words: list[str]) -> int:
     except MlaError as error:
         _report(error, folder)
         return error.exit_code
+    except RuntimeError as error:
+        if "CUDA" not in str(error) and type(error).__name__ != "OutOfMemoryError":
+            raise
+        from mla_var3.measure.events import failure
+
+        told = failure(error)  # the device's faults show wherever it is waited for
+        _report(told, folder)
+        return told.exit_code
     return 0
 
 

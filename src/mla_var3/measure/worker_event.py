@@ -17,7 +17,6 @@ from mla_var3.core.timing import (
     Machine,
     Series,
     Timing,
-    WarmUp,
     save_timing,
 )
 from mla_var3.measure import timing
@@ -50,16 +49,20 @@ class Compiled(msgspec.Struct, frozen=True):
     reasons: dict[str, str] = {}
 
 
+class Queueing(NamedTuple):
+    """How calls get to the device, in words, and the host's time for one."""
+
+    words: str
+    host_ns: float | None
+
+
 class Run(NamedTuple):
     """What the timed part gave."""
 
-    warm_up: WarmUp
     floor: Floor
     series: Series
     retried: bool
     more: tuple[Series, ...]
-    queueing: str
-    host_ns: float | None
     clock: Clock | None
 
 
@@ -68,7 +71,7 @@ def measure(spec: WorkerSpec) -> None:
     chosen = timing.settings(spec.device, spec.settings)
     crowd = () if spec.device.startswith("cuda") else _crowd(chosen)
     prepared = prepare(spec)
-    machine = _machine(spec, chosen)
+    machine = _machine(spec)
     flush_bytes = int(chosen["flush_caches"] * machine.flush_cache_bytes)
     timer: EventTimer | CpuTimer
     if spec.device.startswith("cuda"):
@@ -76,8 +79,10 @@ def measure(spec: WorkerSpec) -> None:
     else:
         timer = CpuTimer(prepared.run, flush_bytes)
     warm = timing.warm_up(timer, chosen)
+    call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns / warm.calls
+    queueing = _queue(timer, chosen, call_ns)
     poisoned = poison_outputs(prepared)
-    done = _timed(timer, chosen, spec, warm)
+    done = _timed(timer, chosen, spec, call_ns)
     doubts = check_outputs(prepared, poisoned)
     missing = dict(NOT_YET)
     if done.clock is None:
@@ -86,14 +91,14 @@ def measure(spec: WorkerSpec) -> None:
         machine=machine,
         seed=spec.seed,
         timer=timer.name,
-        queueing=done.queueing,
+        queueing=queueing.words,
         flush=_flush_words(flush_bytes),
         settings=chosen,
         warm_up=warm,
         floor=done.floor,
         series=done.series,
         more=done.more,
-        host_ns=done.host_ns,
+        host_ns=queueing.host_ns,
         retried=done.retried,
         clock=done.clock,
         warnings=crowd + doubts,
@@ -104,23 +109,25 @@ def measure(spec: WorkerSpec) -> None:
     _compile(spec, prepared, folder)
 
 
+def _queue(timer: EventTimer | CpuTimer, chosen: dict[str, float], call_ns: float) -> Queueing:
+    """Hold the stream before each sample where the host may be the slower side."""
+    if isinstance(timer, CpuTimer):
+        return Queueing("one call after the other on this thread", None)
+    host_ns = timer.host_ns()
+    if not timing.needs_hold(call_ns, host_ns, chosen):
+        return Queueing("one call a sample; the flush gives the host time to queue it", host_ns)
+    hold = timing.hold_ns(host_ns, chosen)
+    timer.hold(hold)
+    words = f"a spin kernel of {hold / 1e3:.0f} µs holds the stream before each sample"
+    return Queueing(words, host_ns)
+
+
 def _timed(
-    timer: EventTimer | CpuTimer,
-    chosen: dict[str, float],
-    spec: WorkerSpec,
-    warm: WarmUp,
+    timer: EventTimer | CpuTimer, chosen: dict[str, float], spec: WorkerSpec, call_ns: float
 ) -> Run:
-    """The series, between the choice of how calls are queued and the further cache states."""
-    call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns / warm.calls
-    queueing, host_ns, watch = "one call after the other on this thread", None, None
-    if isinstance(timer, EventTimer):
-        host_ns = timer.host_ns()
-        queueing = "one call a sample; the flush gives the host time to queue it"
-        if timing.needs_hold(call_ns, host_ns, chosen):
-            hold = timing.hold_ns(host_ns, chosen)
-            timer.hold(hold)
-            queueing = f"a spin kernel of {hold / 1e3:.0f} µs holds the stream before each sample"
-        watch = ClockWatch(lambda: read_clocks(spec.uuid))
+    """The floor, the series with a look at the clocks, and short ones in other cache states."""
+    on_gpu = isinstance(timer, EventTimer)
+    watch = ClockWatch(lambda: read_clocks(spec.uuid)) if on_gpu else None
     floor = timing.measure_floor(timer, chosen)
     request = timing.Request(spec.bench_runs, spec.cache, call_ns)
     series, retried = timing.take_series(timer, chosen, request, watch)
@@ -131,8 +138,7 @@ def _timed(
         for cache in others
         if short and cache != series.cache
     )
-    clock = watch.result() if watch else None
-    return Run(warm, floor, series, retried, more, queueing, host_ns, clock)
+    return Run(floor, series, retried, more, watch.result() if watch else None)
 
 
 def _crowd(chosen: dict[str, float]) -> tuple[str, ...]:
@@ -149,7 +155,7 @@ def _event_timer(prepared: Prepared, flush_bytes: int) -> EventTimer:
     return EventTimer(prepared.run, flush_bytes, torch)
 
 
-def _machine(spec: WorkerSpec, chosen: dict[str, float]) -> Machine:
+def _machine(spec: WorkerSpec) -> Machine:
     """The device as torch and the driver name it."""
     import torch
 
