@@ -153,7 +153,7 @@ def _numbers(cells: list[str]) -> tuple[dict[str, float], dict[str, str]]:
         try:
             figures[name] = float(text)
         except ValueError:
-            missing[name] = f"{TOOL} answers {text[:40]!r}"
+            missing[name] = f"{TOOL} answers {text[:60]!r}"
     return figures, missing
 
 

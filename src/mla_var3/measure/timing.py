@@ -86,8 +86,7 @@ def warm_up(timer: Timer, chosen: Settings) -> WarmUp:
     windows: list[float] = []
     settled = False
     while not settled and timer.now() - begin < limit:
-        left = limit - (timer.now() - begin)
-        size = _calls_in(min(chosen["window_s"] * SECOND, left), last)
+        size = _calls_in(chosen["window_s"] * SECOND, last)
         spent = timer.calls(size)
         last = spent / size
         windows.append(last)

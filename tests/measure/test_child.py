@@ -1,0 +1,137 @@
+"""Children: how they end, what is kept of their output, and that nothing of them lives on."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mla_var3.measure import child_guard
+from mla_var3.measure.child import CUT, ChildResult, child_environment, run_child
+
+PYTHON = [sys.executable, "-I", "-S", "-c"]
+
+
+def run(tmp_path: Path, *command: str, limit_s: float = 20.0, **more: object) -> ChildResult:
+    env = {"PATH": os.environ["PATH"]}
+    words = {"env": env, "cwd": None, "log": tmp_path / "log", "limit_s": limit_s} | more
+    return run_child(list(command), **words)  # type: ignore[arg-type]
+
+
+def processes_of(marker: str) -> list[int]:
+    """Processes that have the marker among their words."""
+    found = []
+    for pid in child_guard.processes():
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if marker in words and pid != os.getpid():
+            found.append(pid)
+    return found
+
+
+def wait_until_gone(marker: str, limit_s: float = 10.0) -> None:
+    end = time.monotonic() + limit_s
+    while processes_of(marker):
+        assert time.monotonic() < end, f"{marker} still runs"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -SEGV $$", 139), ("exec nosuch", 127)]
+)
+def test_how_it_ended(tmp_path: Path, script: str, code: int) -> None:
+    result = run(tmp_path, "sh", "-c", script)
+    assert (result.returncode, result.timed_out) == (code, False)
+
+
+def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
+    result = run(tmp_path, "nosuchtool", "-x")
+    assert result.returncode == 127
+    assert result.tail == ("nosuchtool: No such file or directory",)
+
+
+def test_output_of_both_streams_is_in_the_log_in_its_order(tmp_path: Path) -> None:
+    lines: list[str] = []
+    script = "echo one; echo two >&2; printf three"
+    result = run(tmp_path, "sh", "-c", script, on_line=lines.append)
+    assert result.log_path.read_text() == "one\ntwo\nthree"
+    assert result.tail == ("one", "two", "three") == tuple(lines)
+
+
+def test_a_child_gets_the_named_variables_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_SECRET", "x")
+    monkeypatch.setenv("LANG", "C")
+    env = child_environment({"EXTRA": "1"})
+    assert "A_SECRET" not in env
+    assert (env["LANG"], env["EXTRA"]) == ("C", "1")
+    code = "import os; print(sorted(os.environ))"
+    result = run(tmp_path, *PYTHON, code, env={"EXTRA": "1", "LC_CTYPE": "C"})
+    assert result.tail == ("['EXTRA', 'LC_CTYPE']",)
+
+
+def test_a_child_has_no_input_and_a_session_of_its_own(tmp_path: Path) -> None:
+    code = "import os, sys; print(repr(sys.stdin.read()), os.getsid(0))"
+    words = run(tmp_path, *PYTHON, code).tail[0].split()
+    assert words[0] == "''"
+    assert int(words[1]) != os.getsid(0)
+
+
+def test_the_limit_ends_the_whole_group(tmp_path: Path) -> None:
+    script = "sleep 71.5 & setsid sleep 71.5 & echo started; sleep 71.5"
+    begin = time.monotonic()
+    result = run(tmp_path, "sh", "-c", script, limit_s=0.7)
+    assert result.timed_out
+    assert result.tail == ("started",)
+    assert time.monotonic() - begin < 5
+    assert processes_of("71.5") == []
+
+
+def test_a_child_that_refuses_to_end_is_killed(tmp_path: Path) -> None:
+    script = "trap '' TERM; echo deaf; while true; do sleep 0.1; done"
+    result = run(tmp_path, "sh", "-c", script, limit_s=0.5)
+    assert (result.timed_out, result.returncode, result.tail) == (True, 137, ("deaf",))
+
+
+def test_what_it_leaves_behind_is_ended(tmp_path: Path) -> None:
+    result = run(tmp_path, "sh", "-c", "setsid sleep 72.5 & sleep 72.5 & exit 4")
+    assert result.returncode == 4
+    assert processes_of("72.5") == []
+
+
+def test_a_child_that_closes_its_output_is_waited_for(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    result = run(tmp_path, "sh", "-c", f"exec >&- 2>&-; sleep 0.4; touch {done}; exit 5")
+    assert (result.returncode, result.timed_out) == (5, False)
+    assert done.exists()
+
+
+def test_long_output_is_cut_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mla_var3.measure.child.HEAD_BYTES", 1000)
+    monkeypatch.setattr("mla_var3.measure.child.TAIL_BYTES", 500)
+    code = "for i in range(2000): print(i)"
+    result = run(tmp_path, *PYTHON, code)
+    kept = result.log_path.read_bytes()
+    assert kept.startswith(b"0\n1\n2\n") and kept.endswith(b"1998\n1999\n")
+    assert kept.count(CUT) == 1
+    assert len(kept) == 1500 + len(CUT)
+    assert result.tail[-1] == "1999"
+
+
+def test_a_line_without_end_costs_no_memory(tmp_path: Path) -> None:
+    result = run(tmp_path, *PYTHON, "print('x' * 100_000)")
+    assert max(map(len, result.tail)) == 4096
+    assert result.text.count("x") == 100_000
+
+
+def test_an_error_in_a_callback_ends_the_child(tmp_path: Path) -> None:
+    def fail(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, "sh", "-c", "echo x; sleep 73.5", on_line=fail)
+    assert processes_of("73.5") == []
