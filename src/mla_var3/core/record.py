@@ -173,6 +173,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stages: tuple[Stage, ...]
     end_to_end: Stage | None = None
     """The plan as a whole, as it was timed from its first launch to its end."""
+    groups: tuple[Stage, ...] = ()
+    """Stages of the plan that launched several kernels, put together; those stand in `stages`."""
     environment: Environment = Environment()
     plan: PlanIdentity | None = None
     source: SourceFile | None = None
@@ -189,6 +191,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         names = [stage.name for stage in self.stages]
         _need(len(set(names)) == len(names), "two stages of one name")
         _STATUS_RULES[self.status](self)
+
+    @property
+    def of_plan(self) -> tuple[tuple[Stage, tuple[Stage, ...]], ...]:
+        """Each stage of the plan, and its kernels where it launched several."""
+        groups = {group.name: group for group in self.groups}
+        kernels: dict[str, tuple[Stage, ...]] = {}
+        for stage in self.stages:
+            name = next((name for name in stage.nvtx if name in groups), stage.name)
+            kernels[name] = (*kernels.get(name, ()), stage)
+        return tuple(
+            (groups[name], own) if name in groups else (own[0], ()) for name, own in kernels.items()
+        )
 
     @property
     def fault(self) -> ReportFault | None:
@@ -212,13 +226,13 @@ def _partial(p: Profile) -> None:
 
 def _check_failed(p: Profile) -> None:
     _need(p.check is not None and not p.check.passed, "CHECK_FAILED without a failed check")
-    measured = [*p.stages, p.end_to_end] if p.end_to_end else p.stages
+    measured = [*p.stages, *p.groups, *([p.end_to_end] if p.end_to_end else [])]
     _need(not any(s.metrics for s in measured), "CHECK_FAILED with performance numbers")
     _need(bool(p.failure), "CHECK_FAILED without the reason")
 
 
 def _kernel_failed(p: Profile) -> None:
-    _need(not p.stages and p.end_to_end is None, "KERNEL_FAILED with stages")
+    _need(not (p.stages or p.groups or p.end_to_end), "KERNEL_FAILED with stages")
     _need(bool(p.failure), "KERNEL_FAILED without the reason")
     _need(p.check is None, "KERNEL_FAILED with a check")
 

@@ -113,12 +113,16 @@ def json_schema() -> Json:
 
 
 def _packed_head(head: Json, stages: list[Json]) -> Json:
-    """The head with its stages; the whole plan's figures share their columns."""
-    whole = head.pop("end_to_end", None)
-    if whole is None:
-        return head | _pack(stages)
-    packed = _pack([*stages, whole])
-    return head | {"end_to_end": packed["stages"].pop()} | packed
+    """The head with its stages; the figures of groups and the whole plan share their columns."""
+    groups: list[Json] = head.pop("groups", [])
+    whole = [head.pop("end_to_end")] if head.get("end_to_end") is not None else []
+    packed = _pack([*stages, *groups, *whole])
+    others = packed["stages"][len(stages) :]
+    if whole:
+        head["end_to_end"] = others.pop()
+    if others:
+        head["groups"] = others
+    return head | packed | {"stages": packed["stages"][: len(stages)]}
 
 
 def _pack(stages: list[Json]) -> Json:
@@ -137,7 +141,7 @@ def _unpack(data: Json, path: Path) -> list[Json]:
         columns = dict(enumerate(data.pop("columns")))  # a dict: -1 must not mean the last
         stages: list[Json] = data.pop("stages")
         whole = [data["end_to_end"]] if data.get("end_to_end") is not None else []
-        for stage in [*stages, *whole]:
+        for stage in [*stages, *data.get("groups", []), *whole]:
             stage["metrics"] = {
                 key: dict(zip(("unit", "source", "raw"), columns[n], strict=True), value=value)
                 for key, (value, n) in stage["metrics"].items()

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from mla_var3.core import errors
-from mla_var3.core.errors import MachineCannot, MlaError, NoUsableData
+from mla_var3.core.errors import MlaError, NoUsableData
 from mla_var3.measure.worker_spec import WorkerSpec, read_spec
 
 ERROR = "worker-error.json"
@@ -90,7 +90,9 @@ def _ranges(spec: WorkerSpec) -> None:
 
 
 def _operators(spec: WorkerSpec) -> None:
-    raise MachineCannot("the table of operators is not built yet")
+    from mla_var3.measure.operators import run_operators
+
+    run_operators(spec)
 
 
 def _report(error: MlaError, folder: Path | None) -> None:

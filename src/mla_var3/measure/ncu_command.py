@@ -1,0 +1,91 @@
+"""Where ncu lies, and the command line of annotation mode: pure functions that return lists."""
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from mla_var3.core.errors import MachineCannot
+
+INSTALLED = (Path("/opt/nvidia/nsight-compute"),)
+"""Folders that hold one folder a version of Nsight Compute."""
+_SPECIAL = re.compile(r"([@,\[\]/*+\\])")
+
+
+class NcuJob(NamedTuple):
+    """One run of ncu: what is profiled, which counters, and where the report goes."""
+
+    program: tuple[str, ...]
+    stages: tuple[str, ...]
+    """Names of the NVTX push/pop ranges whose launches are profiled."""
+    metrics: tuple[str, ...]
+    report: Path
+    """Ends in `.ncu-rep`."""
+
+
+def find_ncu(environment: Mapping[str, str], installed: Sequence[Path] = INSTALLED) -> Path:
+    """ncu on PATH, else below CUDA_HOME, else the newest version of `installed`."""
+    found = shutil.which("ncu", path=environment.get("PATH", ""))
+    if found:
+        return Path(found)
+    home = environment.get("CUDA_HOME")
+    places = _below_cuda(Path(home)) if home else []
+    for folder in installed:
+        places += [version / "ncu" for version in _newest_first(folder.glob("*"))]
+    for place in places:
+        if shutil.which(place):
+            return place
+    raise MachineCannot(
+        "ncu is not here (not on PATH, not below CUDA_HOME, not in /opt/nvidia/nsight-compute): "
+        "install Nsight Compute, or use --prof_type=event"
+    )
+
+
+def ncu_command(ncu: Path, job: NcuJob) -> list[str]:
+    """The command line: kernel replay, cold caches, no clock control, one report file."""
+    return [
+        str(ncu),
+        "--nvtx",
+        *(word for stage in job.stages for word in ("--nvtx-include", range_filter(stage))),
+        "--clock-control",
+        "none",
+        "--cache-control",
+        "all",
+        "--replay-mode",
+        "kernel",
+        "--target-processes",
+        "application-only",
+        "--disable-extra-suffixes",
+        "--metrics",
+        ",".join(job.metrics),
+        "--force-overwrite",
+        "--export",
+        str(job.report.with_suffix("")),
+        *job.program,
+    ]
+
+
+def query_command(ncu: Path) -> list[str]:
+    """Lists the counters of the first GPU, one a line."""
+    return [str(ncu), "--query-metrics"]
+
+
+def range_filter(name: str) -> str:
+    """The filter of launches inside a push/pop range: its name, special characters escaped, `/`."""
+    return _SPECIAL.sub(r"\\\1", name) + "/"
+
+
+def _below_cuda(home: Path) -> list[Path]:
+    return [
+        home / "bin" / "ncu",
+        *(folder / "ncu" for folder in _newest_first(home.glob("nsight-compute*"))),
+    ]
+
+
+def _newest_first(folders: Iterable[Path]) -> list[Path]:
+
+    def version(folder: Path) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", folder.name)]
+
+    return sorted(folders, key=version, reverse=True)

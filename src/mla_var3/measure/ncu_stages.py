@@ -1,0 +1,159 @@
+"""The launches of a report as the stages of a plan, by the NVTX range that each lies in.
+
+A stage with one launch is that launch under the stage's name. A stage of several kernels has one
+record a kernel, `stage: kernel`, and a group that puts them together by the rule of
+conf/annotation.json.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from mla_var3 import conf
+from mla_var3.core.plan import Kernel
+from mla_var3.core.record import Metric, Stage
+from mla_var3.measure.ncu_metrics import MetricSet, explained
+from mla_var3.measure.ncu_reader.names import short_name
+
+RANGE_LENGTH = 50
+"""The reader keeps so much of a range's name."""
+_NAME = 40
+
+
+class PlanStages(NamedTuple):
+    """What the report holds of a plan."""
+
+    stages: tuple[Stage, ...]
+    groups: tuple[Stage, ...]
+    """Stages of several kernels, put together; their kernels stand in `stages`."""
+    unseen: tuple[str, ...]
+    """Stages of the plan without any launch in the report."""
+    strangers: int
+    """Launches outside the ranges of all stages, which are left out."""
+
+
+def plan_stages(
+    launches: Iterable[Stage],
+    kernels: Sequence[Kernel],
+    together: Sequence[Kernel],
+    metrics: MetricSet,
+) -> PlanStages:
+    """The stages of `kernels` in their order; those of `together` run at the same time, and were
+    profiled alone.
+    """
+    found: dict[str, list[Stage]] = {kernel.name: [] for kernel in kernels}
+    strangers = 0
+    for launch in launches:
+        name = _stage_of(launch, found)
+        if name is None:
+            strangers += 1
+        else:
+            found[name].append(explained(launch, metrics))
+    stages: list[Stage] = []
+    groups: list[Stage] = []
+    for kernel in kernels:
+        own = found[kernel.name]
+        alone = any(kernel is other for other in together)
+        if len(own) == 1:
+            named = msgspec.structs.replace(own[0], name=kernel.name)
+            stages.append(_of_plan(_with_work(named, kernel), kernel, alone))
+        elif own:
+            renamed = _renamed(kernel.name, own)
+            stages += [_of_plan(stage, kernel, alone) for stage in renamed]
+            groups.append(_of_plan(_with_work(_group(kernel, renamed), kernel), kernel, alone))
+    unseen = tuple(name for name, own in found.items() if not own)
+    return PlanStages(_in_order(stages), tuple(groups), unseen, strangers)
+
+
+def _in_order(stages: list[Stage]) -> tuple[Stage, ...]:
+    return tuple(
+        msgspec.structs.replace(stage, launch=position) for position, stage in enumerate(stages)
+    )
+
+
+def _stage_of(launch: Stage, names: Iterable[str]) -> str | None:
+    """The outermost range of the launch that is a stage's; libraries may nest their own in it."""
+    shown = {_cut(name): name for name in names}
+    return next((shown[text] for text in launch.nvtx if text in shown), None)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= RANGE_LENGTH else name[: RANGE_LENGTH - 1] + "…"
+
+
+def _renamed(stage: str, launches: list[Stage]) -> list[Stage]:
+    """`stage: kernel`, then `#2` for the second launch of a kernel."""
+    seen: dict[str, int] = {}
+    renamed = []
+    for launch in launches:
+        # the short name, not that of the record: it may tell grids or repetitions apart
+        short = short_name(None, launch.kernel) or launch.name
+        name = f"{stage}: {short}"[:_NAME]
+        seen[name] = seen.get(name, 0) + 1
+        number = f"#{seen[name]}" if seen[name] > 1 else ""
+        renamed.append(msgspec.structs.replace(launch, name=f"{name}{number}"))
+    return renamed
+
+
+def _of_plan(stage: Stage, kernel: Kernel, alone: bool) -> Stage:
+    """The stage with what only the plan knows of it."""
+    return msgspec.structs.replace(
+        stage,
+        nvtx=(kernel.name,),
+        isolated=alone,
+        sms_given=kernel.sms,
+        tuned_for=kernel.tiling.TUNED_FOR,
+    )
+
+
+def _with_work(stage: Stage, kernel: Kernel) -> Stage:
+    """The work of the plan beside the counted one: FLOPs, and bytes that must move once."""
+    cost = kernel.cost
+    work = {
+        "model_flops": (cost.flops, "flop"),
+        "model_read_bytes": (cost.read_bytes, "byte"),
+        "model_write_bytes": (cost.write_bytes, "byte"),
+        "compulsory_read_bytes": (cost.read_bytes, "byte"),
+    }
+    told = {
+        key: Metric(value, unit, "model", "the plan's cost") for key, (value, unit) in work.items()
+    }
+    return msgspec.structs.replace(stage, metrics=stage.metrics | told)
+
+
+def _group(kernel: Kernel, launches: list[Stage]) -> Stage:
+    """Several kernels as one: summed, or weighted by time or cycles, as the table says."""
+    rules = conf.table("annotation")["group"]
+    weights = {"sum": None, "by_time": "duration", "by_cycles": "cycles_elapsed"}
+    metrics: dict[str, Metric] = {}
+    for rule, weight in weights.items():
+        for key in rules[rule]:
+            if (metric := _together(launches, key, weight)) is not None:
+                metrics[key] = metric
+    return Stage(
+        name=kernel.name,
+        kernel=f"{len(launches)} kernels",
+        launch=0,
+        metrics=metrics,
+        warnings=(rules["rule"],),
+    )
+
+
+def _together(launches: list[Stage], key: str, weight: str | None) -> Metric | None:
+    """One figure of all launches; None where a launch lacks it, or its weight."""
+    found = [stage.metrics.get(key) for stage in launches]
+    known = [metric for metric in found if metric is not None]
+    if len(known) < len(found):
+        return None
+    first = known[0]
+    if weight is None:
+        raw = f"sum of {len(known)} kernels: {first.raw}"
+        return Metric(sum(metric.value for metric in known), first.unit, first.source, raw)
+    weights = [stage.value(weight) for stage in launches]
+    if None in weights or not sum(value or 0.0 for value in weights):
+        return None
+    total = sum(value or 0.0 for value in weights)
+    value = sum(m.value * (w or 0.0) for m, w in zip(known, weights, strict=True)) / total
+    raw = f"mean of {len(known)} kernels by {weight}: {first.raw}"
+    return Metric(value, first.unit, first.source, raw)
