@@ -42,7 +42,7 @@ OPTIONS = MeasureOptions()
 
 def event_profile_plan(
     plan: KernelPlan,
-    out_dir: Path | None = None,
+    out_dir: Path | str | None = None,
     version: str | None = None,
     bench_runs: int | None = None,
     options: MeasureOptions = OPTIONS,
@@ -61,8 +61,12 @@ def event_profile_plan(
     gpu = find_gpu(plan, options.device)
     need_language(plan)
     now = datetime.now(UTC)
-    wanted = out_dir or artifacts.profile_folder(
-        artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
+    wanted = (
+        Path(out_dir)
+        if out_dir
+        else artifacts.profile_folder(
+            artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
+        )
     )
     with new_folder(wanted) as folder:
         work = folder.work
@@ -116,6 +120,8 @@ def time_plan(
     with device_lock(gpu, options):
         others = other_processes(gpu.uuid) if gpu else None
         run_worker(spec, options.limit_s)
+    if not (folder / artifacts.TIMING).is_file():
+        raise NoUsableData(f"the measuring child wrote no {artifacts.TIMING}: nothing was timed")
     timing = load_timing(folder / artifacts.TIMING)
     if others is not None:
         timing = msgspec.structs.replace(timing, shared_gpu=others > 0)

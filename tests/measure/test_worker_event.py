@@ -1,0 +1,111 @@
+"""The child's event task in this process: what it writes, and what it refuses to time."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cpu_plans import Doubled
+
+from mla_var3.core.errors import BadArgument, KernelFailed, MachineCannot
+from mla_var3.core.locate import find
+from mla_var3.core.timing import Timing, load_timing
+from mla_var3.measure.worker_event import measure
+from mla_var3.measure.worker_spec import spec_for
+
+pytest.importorskip("torch", reason="torch is not installed here")
+pytestmark = pytest.mark.kernel
+
+SHORT = {
+    "warm_up_busy_s": 0.01,
+    "warm_up_limit_s": 0.1,
+    "window_s": 0.005,
+    "least_busy_s": 0.0,
+    "least_samples": 20.0,
+    "limit_s": 1.0,
+}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rates and the load of this CPU are not what is tested here."""
+    peaks = {"matmul_fp32_tflops": 0.05, "dram_gbps": 20.0}
+    monkeypatch.setattr("mla_var3.measure.worker_event.measured_peaks", lambda size: peaks)
+    monkeypatch.setattr("mla_var3.measure.worker_event.busy_pct", lambda: 63.0)
+
+
+def timed(plan: Any, folder: Path, **more: Any) -> Timing:
+    words = {"bench_runs": 4, "settings": SHORT} | more
+    measure(spec_for(plan, "event", "cpu", folder, **words))
+    return load_timing(folder / "timing.json")
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    timing = timed(Doubled(), tmp_path)
+    assert len(timing.series.samples_ns) == 4
+    assert all(sample > 0 for sample in timing.series.samples_ns)
+    assert (timing.timer, timing.series.cache, timing.series.stop) == (
+        "perf_counter_ns",
+        "cold",
+        "count",
+    )
+    assert timing.settings["limit_s"] == 1.0
+    assert timing.machine.flush_cache_bytes >= 1 << 20
+    assert timing.warm_up.calls >= 3
+    assert timing.missing["kernel count"] == "comes with a later version"
+    assert timing.warnings == (
+        "shared CPU: others use 63 % of its cores, so times may be too long",
+    )
+
+
+def test_the_protocol_stops_by_itself(tmp_path: Path) -> None:
+    series = timed(Doubled(), tmp_path, bench_runs=None).series
+    assert series.stop == "samples and time reached"
+    assert 20 <= len(series.samples_ns) <= 40
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("unwritten", "stage double: 4096 of 4096 elements of its output were never written"),
+        ("half", "stage double: 2048 of 4096 elements of its output were never written"),
+        ("fails", "stage double failed: RuntimeError"),
+    ],
+)
+def test_a_kernel_that_does_not_do_its_work_has_no_time(
+    tmp_path: Path, fault: str, why: str
+) -> None:
+    with pytest.raises(KernelFailed, match=why):
+        timed(Doubled(fault=fault), tmp_path)
+    assert not (tmp_path / "timing.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [("nan", "the result of double holds NaN"), ("in_place", "the result was not checked")],
+)
+def test_doubts_of_the_result_are_said(tmp_path: Path, fault: str, why: str) -> None:
+    warnings = timed(Doubled(fault=fault), tmp_path).warnings
+    assert any(text.startswith(why) for text in warnings)
+
+
+def test_a_warm_cache_has_no_flush(tmp_path: Path) -> None:
+    assert timed(Doubled(), tmp_path, cache="warm").series.cache == "warm"
+
+
+def test_a_run_of_minutes_is_refused_with_a_smaller_problem(tmp_path: Path) -> None:
+    plan = find("flash_mla", None, "torch")(b=64, s=64, t=65536)
+    with pytest.raises(MachineCannot, match=r"would take about .* try --"):
+        timed(plan, tmp_path)
+
+
+def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadArgument, match="no setting 'speed'"):
+        timed(Doubled(), tmp_path, settings={"speed": 1.0})
+
+
+def test_a_device_that_torch_does_not_see_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(MachineCannot, match="torch sees no cuda:0 here"):
+        measure(spec_for(Doubled(), "event", "cuda:0", tmp_path))
