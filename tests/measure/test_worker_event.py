@@ -30,7 +30,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rates and the load of this CPU are not what is tested here."""
     peaks = {"matmul_fp32_tflops": 0.05, "dram_gbps": 20.0}
     monkeypatch.setattr("mla_var3.measure.worker_event.measured_peaks", lambda size: peaks)
-    monkeypatch.setattr("mla_var3.measure.worker_event.busy_pct", lambda: 63.0)
+    monkeypatch.setattr("mla_var3.measure.timing_cpu.CpuLoad.others_pct", lambda self: 63.0)
 
 
 def timed(plan: Any, folder: Path, **more: Any) -> Timing:
@@ -53,7 +53,7 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert timing.warm_up.calls >= 3
     assert timing.missing["kernel count"] == "comes with a later version"
     assert timing.warnings == (
-        "shared CPU: others use 63 % of its cores, so times may be too long",
+        "shared CPU: others used 63 % of its cores, so times may be too long",
     )
 
 

@@ -1,5 +1,6 @@
 """Times one call of a torch plan on the CPU with its monotonic clock, and that CPU's own rates."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -83,25 +84,32 @@ def cpu_name(info: Path = Path("/proc/cpuinfo")) -> str:
     return "CPU"
 
 
-def busy_pct(seconds: float = 0.2, stat: Path = Path("/proc/stat")) -> float | None:
-    """Share of all cores that others use while this process sleeps; None: not told here."""
-    before = _ticks(stat)
-    time.sleep(seconds)
-    after = _ticks(stat)
-    if before is None or after is None or after[1] <= before[1]:
-        return None
-    return 100.0 * (after[0] - before[0]) / (after[1] - before[1])
+class CpuLoad:
+    """How much of all cores other processes use from now on, beside this one."""
 
+    def __init__(self, stat: Path = Path("/proc/stat")) -> None:
+        self._stat = stat
+        self._begin = self._look()
 
-def _ticks(stat: Path) -> tuple[int, int] | None:
-    """Busy and all ticks of the kernel's clock, over all cores."""
-    try:
-        ticks = [int(word) for word in stat.read_text(encoding="ascii").split("\n")[0].split()[1:9]]
-    except (OSError, ValueError):
-        return None
-    if len(ticks) < 5:
-        return None
-    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
+    def others_pct(self) -> float | None:
+        """Their share of all cores since the beginning; None: not told here, or too short."""
+        end = self._look()
+        if self._begin is None or end is None:
+            return None
+        busy, every, own = (after - before for after, before in zip(end, self._begin, strict=True))
+        return 100.0 * max(0.0, busy - own) / every if every > 0 else None
+
+    def _look(self) -> tuple[float, float, float] | None:
+        """Seconds of all cores: busy, in all, and ours."""
+        try:
+            words = self._stat.read_text(encoding="ascii").split("\n")[0].split()[1:9]
+            ticks = [int(word) / os.sysconf("SC_CLK_TCK") for word in words]
+        except (OSError, ValueError):
+            return None
+        if len(ticks) < 5:
+            return None
+        spent = os.times()
+        return sum(ticks) - ticks[3] - ticks[4], sum(ticks), spent.user + spent.system
 
 
 def measured_peaks(cache_bytes: int) -> dict[str, float]:

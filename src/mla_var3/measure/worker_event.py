@@ -24,8 +24,8 @@ from mla_var3.measure.clocks import ClockWatch, driver_version, read_clocks
 from mla_var3.measure.events import EventTimer
 from mla_var3.measure.static import compile_stage
 from mla_var3.measure.timing_cpu import (
+    CpuLoad,
     CpuTimer,
-    busy_pct,
     cpu_name,
     last_level_cache_bytes,
     measured_peaks,
@@ -69,7 +69,6 @@ class Run(NamedTuple):
 def measure(spec: WorkerSpec) -> None:
     """Warm up, poison, time, check what was written, and save; then compile for the record."""
     chosen = timing.settings(spec.device, spec.settings)
-    crowd = () if spec.device.startswith("cuda") else _crowd(chosen)
     prepared = prepare(spec)
     machine = _machine(spec)
     flush_bytes = int(chosen["flush_caches"] * machine.flush_cache_bytes)
@@ -78,11 +77,13 @@ def measure(spec: WorkerSpec) -> None:
         timer = _event_timer(prepared, flush_bytes)
     else:
         timer = CpuTimer(prepared.run, flush_bytes)
+    load = CpuLoad()
     warm = timing.warm_up(timer, chosen)
     call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns / warm.calls
     queueing = _queue(timer, chosen, call_ns)
     poisoned = poison_outputs(prepared)
     done = _timed(timer, chosen, spec, call_ns)
+    crowd = _crowd(timer, chosen, load)
     doubts = check_outputs(prepared, poisoned)
     missing = dict(NOT_YET)
     if done.clock is None:
@@ -141,12 +142,14 @@ def _timed(
     return Run(floor, series, retried, more, watch.result() if watch else None)
 
 
-def _crowd(chosen: dict[str, float]) -> tuple[str, ...]:
-    """A doubt where other processes use the CPU that is to be timed."""
-    busy = busy_pct()
-    if busy is None or busy <= chosen["shared_pct"]:
+def _crowd(
+    timer: EventTimer | CpuTimer, chosen: dict[str, float], load: CpuLoad
+) -> tuple[str, ...]:
+    """A doubt where other processes used the CPU that was timed."""
+    others = load.others_pct() if isinstance(timer, CpuTimer) else None
+    if others is None or others <= chosen["shared_pct"]:
         return ()
-    return (f"shared CPU: others use {busy:.0f} % of its cores, so times may be too long",)
+    return (f"shared CPU: others used {others:.0f} % of its cores, so times may be too long",)
 
 
 def _event_timer(prepared: Prepared, flush_bytes: int) -> EventTimer:

@@ -1,0 +1,83 @@
+"""What the system tells of a CPU: caches, name, and the load of other processes."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from mla_var3.measure.timing_cpu import (
+    DEFAULT_CACHE_BYTES,
+    CpuLoad,
+    CpuTimer,
+    cpu_name,
+    last_level_cache_bytes,
+)
+
+
+def test_the_last_cache_is_the_largest(tmp_path: Path) -> None:
+    for index, size in enumerate(("32K", "32K", "512K", "32768K")):
+        (tmp_path / f"index{index}").mkdir()
+        (tmp_path / f"index{index}" / "size").write_text(f"{size}\n")
+    assert last_level_cache_bytes(tmp_path) == 32 << 20
+    (tmp_path / "index3" / "size").write_text("36M\n")
+    assert last_level_cache_bytes(tmp_path) == 36 << 20
+
+
+def test_a_system_that_tells_no_caches_has_a_guess(tmp_path: Path) -> None:
+    assert last_level_cache_bytes(tmp_path) == DEFAULT_CACHE_BYTES
+    (tmp_path / "index0").mkdir()
+    (tmp_path / "index0" / "size").write_text("unknown\n")
+    assert last_level_cache_bytes(tmp_path) == DEFAULT_CACHE_BYTES
+
+
+def test_the_name_of_the_cpu(tmp_path: Path) -> None:
+    info = tmp_path / "cpuinfo"
+    info.write_text("processor\t: 0\nmodel name\t: AMD EPYC 9754 128-Core Processor\n")
+    assert cpu_name(info) == "AMD EPYC 9754 128-Core Processor"
+    assert cpu_name(tmp_path / "none") == "CPU"
+
+
+def test_the_load_of_others_is_all_that_is_busy_without_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 400 ticks 120 were idle and 20 waited: 260 busy, 60 of them ours: 50 % are others'."""
+    tick = os.sysconf("SC_CLK_TCK")
+    stat, spent = tmp_path / "stat", [10.0]
+    monkeypatch.setattr("os.times", lambda: os.times_result((spent[0], 0.0, 0.0, 0.0, 0.0)))
+    stat.write_text("cpu 1000 0 200 5000 100 0 0 0 0 0\ncpu0 1\n")
+    load = CpuLoad(stat)
+    stat.write_text("cpu 1200 0 260 5120 120 0 0 0 0 0\ncpu0 1\n")
+    spent[0] += 60 / tick
+    assert load.others_pct() == pytest.approx(50.0)
+
+
+def test_a_system_that_tells_no_load(tmp_path: Path) -> None:
+    assert CpuLoad(tmp_path / "none").others_pct() is None
+    (tmp_path / "stat").write_text("cpu 1 2\n")
+    assert CpuLoad(tmp_path / "stat").others_pct() is None
+
+
+@pytest.mark.kernel
+def test_a_sample_is_what_a_plain_loop_takes() -> None:
+    """Legs interleaved, the cache warm on both sides; the shortest call of each, within 5 %."""
+    torch = pytest.importorskip("torch", reason="torch is not installed here")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        a, b, c = torch.rand(256, 256), torch.rand(256, 256), torch.empty(256, 256)
+
+        def run() -> None:
+            torch.mm(a, b, out=c)
+
+        timer = CpuTimer(run, 1 << 20)
+        ours, plain = [], []
+        for _ in range(20):
+            ours += timer.read(timer.start(10, "warm"))
+            for _ in range(10):
+                begin = time.perf_counter_ns()
+                run()
+                plain.append(float(time.perf_counter_ns() - begin))
+    finally:
+        torch.set_num_threads(threads)
+    assert min(ours) == pytest.approx(min(plain), rel=0.05)
