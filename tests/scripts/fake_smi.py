@@ -1,10 +1,9 @@
 """A machine whose `nvidia-smi` is a script: it writes down each call and plays its GPUs."""
 
-import ast
 import os
+import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,50 +15,63 @@ TOOLS = (
     "awk basename bash cat dirname grep kill mkdir paste python3 rm sed sleep sort timeout".split()
 )
 
-SCRIPT = r"""#!{python} -IS
-import sys  # and nothing else: it is started hundreds of times
-here = __file__.rpartition("/")[0]
-setup = eval(open(here + "/setup").read())
-words = sys.argv[1:]
-with open(here + "/calls", "a") as calls:
-    calls.write(" ".join(words) + "\n")
-gpus = setup["gpus"]
-if words[:1] == ["-i"]:
-    gpus = [gpu for gpu in gpus if gpu["uuid"] == words[1]]
-    words = words[2:]
-gpu = gpus[0] if gpus else {{}}
-for start, (code, text) in setup["says"].items():
-    if " ".join(words).startswith(start):
-        print(text)
-        sys.exit(code)
+STATE = ("persistence_mode", "clocks.sm")
+"""What the scripts change."""
 
-def done(text, **changes):
-    gpu.update(changes)
-    open(here + "/setup", "w").write(repr(setup))
-    print(text)
-    print("All done.")
-    sys.exit(0)
-
-if words[0].startswith("--query-gpu="):
-    for one in gpus:
-        cells = []
-        for field in words[0].partition("=")[2].split(","):
-            if field not in one:
-                print(f'Field "{{field}}" is not a valid field to query.')
-                sys.exit(2)
-            cells.append(str(one[field]))
-        print(", ".join(cells))
-elif words[0] == "--query-supported-clocks=gr":
-    print("\n".join(map(str, gpu["steps"])))
-elif words[0] == "-pm":
-    done("persistence mode", persistence_mode=["Disabled", "Enabled"][int(words[1])])
-elif words[0] == "-lgc":
-    clock = int(words[1].split(",")[0]) + setup["off"]
-    done('GPU clocks set to "(gpuClkMin, gpuClkMax)"', **{{"clocks.sm": clock}})
-elif words[0] == "-rgc":
-    done("All done.", **{{"clocks.sm": 345}})
-else:
-    sys.exit(f"the fake does not know {{words}}")
+SCRIPT = r"""#!/usr/bin/env bash
+# No other program is started here: this runs hundreds of times.
+here=${BASH_SOURCE[0]%/*}
+slurp() { IFS= read -r -d '' text <"$1"; }
+printf '%s\n' "$*" >>"$here/calls"
+gpus=("$here"/gpus/*)
+if [ "$1" = -i ]; then
+  for one in "${gpus[@]}"; do
+    slurp "$one/uuid"
+    [ "$text" != "$2" ] || gpu=$one
+  done
+  gpus=("$gpu")
+  shift 2
+fi
+for said in "$here"/says/*; do
+  [ -e "$said" ] || continue
+  slurp "$said/start"
+  if [[ "$*" == "$text"* ]]; then
+    slurp "$said/text"
+    printf '%s\n' "$text"
+    slurp "$said/code"
+    exit "$text"
+  fi
+done
+case $1 in
+  --query-gpu=*)
+    IFS=, read -r -a fields <<<"${1#*=}"
+    for one in "${gpus[@]}"; do
+      line=""
+      for field in "${fields[@]}"; do
+        [ -e "$one/$field" ] || { echo "Field \"$field\" is not a valid field to query."; exit 2; }
+        slurp "$one/$field"
+        line+=", $text"
+      done
+      echo "${line#, }"
+    done
+    exit ;;
+  --query-supported-clocks=gr)
+    slurp "$gpu/steps"
+    printf '%s\n' "$text"
+    exit ;;
+  -pm)
+    modes=(Disabled Enabled)
+    printf '%s' "${modes[$2]}" >"$gpu/persistence_mode" ;;
+  -lgc)
+    slurp "$here/off"
+    printf '%s' "$((${2%,*} + text))" >"$gpu/clocks.sm"
+    echo 'GPU clocks set to "(gpuClkMin, gpuClkMax)" for GPU 00000000:19:00.0' ;;
+  -rgc) printf 345 >"$gpu/clocks.sm" ;;
+  *)
+    echo "the fake does not know $*"
+    exit 99 ;;
+esac
+echo "All done."
 """
 
 
@@ -105,7 +117,7 @@ class Machine:
             (self.bin / tool).symlink_to(found)
         self.setup: dict[str, Any] = {"gpus": list(gpus) or [gpu()], "says": {}, "off": 0}
         fake = self.bin / "nvidia-smi"
-        fake.write_text(SCRIPT.format(python=sys.executable))
+        fake.write_text(SCRIPT)
         fake.chmod(0o755)
 
     def says(self, start: str, code: int, text: str) -> "Machine":
@@ -115,7 +127,7 @@ class Machine:
 
     def start(self, script: str, *words: str) -> subprocess.Popen[str]:
         """Start a script in a group of its own, as a terminal would."""
-        (self.bin / "setup").write_text(repr(self.setup))
+        self._write()
         (self.bin / "calls").write_text("")
         return subprocess.Popen(
             ["bash", str(ROOT / "scripts" / f"{script}-gpu-clock.sh"), *words],
@@ -140,8 +152,26 @@ class Machine:
     def end(self, child: "subprocess.Popen[str]") -> Ran:
         """Wait for a script; the machine goes on as it left it."""
         out, err = child.communicate(timeout=60)
-        self.setup = ast.literal_eval((self.bin / "setup").read_text())
+        for place, fields in zip(self._gpus(), self.setup["gpus"], strict=True):
+            fields |= {name: (place / name).read_text() for name in STATE if name in fields}
         return Ran(child.returncode, out, err, self.changes())
+
+    def _gpus(self) -> list[Path]:
+        return [self.bin / "gpus" / str(n) for n in range(len(self.setup["gpus"]))]
+
+    def _write(self) -> None:
+        """The machine as the fake reads it: a file a field."""
+        files = {"off": self.setup["off"]}
+        for place, fields in zip(self._gpus(), self.setup["gpus"], strict=True):
+            steps = "\n".join(map(str, fields["steps"]))
+            files |= {f"gpus/{place.name}/{k}": v for k, v in (fields | {"steps": steps}).items()}
+        for number, (start, (code, text)) in enumerate(self.setup["says"].items()):
+            said = {"start": start, "code": code, "text": text}
+            files |= {f"says/{number}/{name}": value for name, value in said.items()}
+        shutil.rmtree(self.bin / "says", ignore_errors=True)
+        for name, value in files.items():
+            (self.bin / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.bin / name).write_text(str(value))
 
     def calls(self) -> list[str]:
         """All calls of the last script so far."""
