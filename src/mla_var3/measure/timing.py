@@ -74,15 +74,17 @@ def settings(device: str, changes: Settings | None = None) -> dict[str, float]:
 
 
 def warm_up(timer: Timer, chosen: Settings) -> WarmUp:
-    """Some calls, then windows of calls back to back until they agree, or until the limit."""
+    """Some calls, then windows of calls back to back until they agree, or until the limit.
+
+    The first call may compile for seconds: its time counts for nothing.
+    """
+    last = timer.calls(1)
     begin = timer.now()
     limit = chosen["warm_up_limit_s"] * SECOND
-    count, busy, last = 0, 0.0, 0.0
-    for _ in range(max(1, int(chosen["warm_up_calls"]))):
+    count, busy = 1, 0.0
+    while count < chosen["warm_up_calls"] and timer.now() - begin < limit:
         last = timer.calls(1)
         count, busy = count + 1, busy + last
-        if timer.now() - begin >= limit:
-            break
     windows: list[float] = []
     settled = False
     while not settled and timer.now() - begin < limit:

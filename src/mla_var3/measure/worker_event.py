@@ -79,7 +79,7 @@ def measure(spec: WorkerSpec) -> None:
         timer = CpuTimer(prepared.run, flush_bytes)
     load = CpuLoad()
     warm = timing.warm_up(timer, chosen)
-    call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns / warm.calls
+    call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns
     queueing = _queue(timer, chosen, call_ns)
     poisoned = poison_outputs(prepared)
     done = _timed(timer, chosen, spec, call_ns)
