@@ -54,7 +54,7 @@ def test_every_file_that_the_architecture_names_exists() -> None:
         assert (ROOT / "src" / "mla_var3" / name).exists(), name
 
 
-@pytest.mark.parametrize("words", re.findall(r"`mla (\w+)[^`]*`", README.read_text("utf-8")))
+@pytest.mark.parametrize("words", re.findall(r"`mla ([\w-]+)[^`]*`", README.read_text("utf-8")))
 def test_every_command_of_the_readme_exists(words: str) -> None:
     assert words in cli.COMMANDS
 
@@ -62,7 +62,7 @@ def test_every_command_of_the_readme_exists(words: str) -> None:
 def test_every_option_of_the_readme_exists(capfd: pytest.CaptureFixture[str]) -> None:
     options = set()
     for command, option in re.findall(
-        r"`mla (\w+)[^`]*?(--\w+)[^`]*`", README.read_text(encoding="utf-8")
+        r"`mla ([\w-]+)[^`]*?(--\w+)[^`]*`", README.read_text(encoding="utf-8")
     ):
         options.add((command, option))
     assert ("diagnose", "--contract") in options

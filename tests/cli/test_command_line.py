@@ -56,7 +56,9 @@ def test_light_commands_load_nothing_heavy_and_answer_at_once(
     assert best <= 0.3
 
 
-@pytest.mark.parametrize("command", ["diagnose", "import", "list", "report", "schema"])
+@pytest.mark.parametrize(
+    "command", ["diagnose", "import", "list", "report", "capture-command", "schema"]
+)
 def test_help_names_defaults_and_fits(command: str) -> None:
     ran = mla(command, "--help", COLUMNS="100")
     assert ran.code == 0
@@ -72,9 +74,9 @@ def test_help_names_defaults_and_fits(command: str) -> None:
         (["diagnos"], "mla: no command 'diagnos'; did you mean diagnose?"),
         (
             ["frobnicate"],
-            "mla: no command 'frobnicate'; there are diagnose, import, list, report, run, schema",
+            f"mla: no command 'frobnicate'; there are {', '.join(cli.COMMANDS)}",
         ),
-        (["--jsn"], "mla: no option '--jsn'; there are diagnose, import, list, report, run, schema"),
+        (["--jsn"], f"mla: no option '--jsn'; there are {', '.join(cli.COMMANDS)}"),
         (["diagnose"], "mla: give at least one FILE: mla diagnose report.ncu-rep"),
         (["diagnose", "a", "--jsn"], "mla: unknown option --jsn; did you mean --json?"),
         (["diagnose", "a", "-x"], "mla: unknown option -x (mla diagnose --help)"),

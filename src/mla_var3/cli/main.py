@@ -14,9 +14,10 @@ COMMANDS = {
     "list": "the stored profiles",
     "report": "make the reports of a stored profile again; --index: a page of all profiles",
     "run": "compile, run or check a kernel; without a name: list the kernels",
+    "capture-command": "the exact ncu line that records a program of your own",
     "schema": "print the format of the files, or check a file against it",
 }
-MODULES = {"import": "importing", "list": "listing"}
+MODULES = {"import": "importing", "list": "listing", "capture-command": "capture"}
 
 TRACEBACKS = ContextVar("tracebacks", default=False)
 """Whether errors show their traceback: `--debug`."""

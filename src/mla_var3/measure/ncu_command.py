@@ -10,6 +10,8 @@ from mla_var3.core.errors import MachineCannot
 
 INSTALLED = (Path("/opt/nvidia/nsight-compute"),)
 """Folders that hold one folder a version of Nsight Compute."""
+CONDITIONS = ("--clock-control", "none", "--cache-control", "all", "--replay-mode", "kernel")
+"""How every launch is measured; always said, since ncu's own defaults differ by version."""
 _SPECIAL = re.compile(r"([@,\[\]/*+\\])")
 
 
@@ -48,12 +50,7 @@ def ncu_command(ncu: Path, job: NcuJob) -> list[str]:
         str(ncu),
         "--nvtx",
         *(word for stage in job.stages for word in ("--nvtx-include", range_filter(stage))),
-        "--clock-control",
-        "none",
-        "--cache-control",
-        "all",
-        "--replay-mode",
-        "kernel",
+        *CONDITIONS,
         "--target-processes",
         "application-only",
         "--disable-extra-suffixes",
