@@ -164,10 +164,6 @@ def test_a_faulty_plan_file_is_one_line_and_exit_2(
             "mla: --device=cuda:7: no such CUDA device here (there is none)",
         ),
         (
-            ["flash_mla", "--language=torch"],
-            "mla: --prof_type=annotation is not built yet; what works: ",
-        ),
-        (
             ["flash_mla", "--language=torch", "--prof_type=nsys"],
             "mla: --prof_type=nsys is not built yet; what works: ",
         ),

@@ -1,6 +1,8 @@
 """The counters that annotation mode asks for: known on the chip, and enough for the class."""
 
 import pytest
+from tests.support import chip_metrics
+from tests.support.records import simple
 
 from mla_var3.analyse.facts import NEEDED_PIPES
 from mla_var3.measure.ncu_metrics import (
@@ -12,8 +14,6 @@ from mla_var3.measure.ncu_metrics import (
     unknown_names,
 )
 from mla_var3.measure.ncu_reader.table import facts_by_key, table
-from tests.support import chip_metrics
-from tests.support.records import simple
 
 DTYPES = ("bf16", "fp16", "fp32", "tf32", "fp8", "fp64")
 

@@ -14,7 +14,7 @@ _FIGURES = {
 _CLOCK_TOLD_PCT = 1.0
 
 
-def against(earlier: Profile, now: Profile, folder: str) -> AcrossRuns:
+def against(earlier: Profile, folder: str, now: Profile) -> AcrossRuns:
     """What changed since `earlier`, which lies in `folder`; where they differ in what decides the
     time, the fields that do, and no figure.
     """

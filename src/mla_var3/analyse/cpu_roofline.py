@@ -9,7 +9,7 @@ from mla_var3.analyse.predict import bound_of, work_bytes
 from mla_var3.analyse.words import duration, whole
 from mla_var3.conf import table
 from mla_var3.core import stats
-from mla_var3.core.annotation import RooflineRow
+from mla_var3.core.annotation import RooflineRow, Roofs
 from mla_var3.core.diagnosis import (
     BoundClass,
     Diagnosis,
@@ -237,3 +237,16 @@ def _opportunities(stage: Stage, share: float | None) -> tuple[Opportunity, ...]
     ]
     worth = [item for item in found if item.gain_pct >= GAIN_LEAST]
     return tuple(sorted(worth, key=lambda item: -item.gain_pct))
+
+
+def roofs(profile: Profile) -> tuple[Roofs, ...]:
+    """This CPU's matmul rate over the rates of its memory and of its cache."""
+    stage = profile.stages[0]
+    peak, dram = stage.value("peak_tflops"), stage.value("peak_gbps")
+    cache = stage.value("peak_cache_gbps")
+    if not peak or not dram:
+        return ()
+    found = [Roofs(label="matmul, DRAM", tflops=peak, gbps=dram)]
+    if cache and cache > dram:
+        found.append(Roofs(label="matmul, cache", tflops=peak, gbps=cache))
+    return tuple(found)

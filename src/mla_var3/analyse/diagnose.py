@@ -17,6 +17,7 @@ from mla_var3.analyse import (
     seed,
     trust,
 )
+from mla_var3.analyse.cpu_roofline import diagnose_cpu, is_cpu
 from mla_var3.analyse.facts import Facts
 from mla_var3.analyse.opportunities import opportunities
 from mla_var3.analyse.roofline import roofline
@@ -66,6 +67,8 @@ def diagnose(profile: Profile, device: Device | None) -> ProfileDiagnosis:
         return diagnose_static(profile)
     if profile.mode == "event":
         return diagnose_event(profile)
+    if profile.mode == "annotation" and is_cpu(profile):
+        return diagnose_cpu(profile)
     stages = tuple(diagnose_stage(s, profile.environment, device) for s in profile.stages)
     return whole_profile(profile, stages)
 

@@ -151,6 +151,10 @@ def _measured(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: 
     """Run the recipe of a mode that is built."""
     if typed.run.check:
         raise BadArgument("--check compares once and times nothing: leave --prof_type out")
+    if mode.name == "annotation":
+        from mla_var3.cli.run_annotation import run_annotation
+
+        return run_annotation(plan, typed, device, command)
     from mla_var3.cli.run_event import run_event
 
     if not typed.run.json:

@@ -108,6 +108,8 @@ class AnnotationRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     counters: int | None = None
     """Names that ncu was asked for."""
     operators_s: float | None = None
+    tilings: dict[str, str] = {}
+    """Where the tiling of each stage came from: `default`, `typed`."""
     before: AcrossRuns | None = None
     no_event: str = ""
     """Why the plan was not timed end to end; empty where it was."""

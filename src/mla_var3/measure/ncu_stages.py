@@ -57,13 +57,35 @@ def plan_stages(
         alone = any(kernel is other for other in together)
         if len(own) == 1:
             named = msgspec.structs.replace(own[0], name=kernel.name)
-            stages.append(_of_plan(_with_work(named, kernel), kernel, alone))
+            stages.append(_of_plan(named, kernel, alone))
         elif own:
             renamed = _renamed(kernel.name, own)
             stages += [_of_plan(stage, kernel, alone) for stage in renamed]
-            groups.append(_of_plan(_with_work(_group(kernel, renamed), kernel), kernel, alone))
+            groups.append(_of_plan(_group(kernel, renamed), kernel, alone))
     unseen = tuple(name for name, own in found.items() if not own)
     return PlanStages(_in_order(stages), tuple(groups), unseen, strangers)
+
+
+def with_model(stage: Stage, by_model: Stage) -> Stage:
+    """A stage of the plan with what the model and the compiled code tell of it, and ncu does not.
+
+    The bytes that must be read once are what reads from DRAM are compared with.
+    """
+    told = {
+        key: metric
+        for key, metric in by_model.metrics.items()
+        if metric.source in ("model", "spec", "static") and key not in stage.metrics
+    }
+    read = by_model.metrics.get("model_read_bytes")
+    if read is not None:
+        told["compulsory_read_bytes"] = read
+    missing = {key: why for key, why in stage.missing.items() if key not in told}
+    reasons = {
+        key: why
+        for key, why in by_model.missing.items()
+        if key.startswith(("peak_", "ceiling_", "roofline_")) and key not in told
+    }
+    return msgspec.structs.replace(stage, metrics=stage.metrics | told, missing=missing | reasons)
 
 
 def _in_order(stages: list[Stage]) -> tuple[Stage, ...]:
@@ -105,21 +127,6 @@ def _of_plan(stage: Stage, kernel: Kernel, alone: bool) -> Stage:
         sms_given=kernel.sms,
         tuned_for=kernel.tiling.TUNED_FOR,
     )
-
-
-def _with_work(stage: Stage, kernel: Kernel) -> Stage:
-    """The work of the plan beside the counted one: FLOPs, and bytes that must move once."""
-    cost = kernel.cost
-    work = {
-        "model_flops": (cost.flops, "flop"),
-        "model_read_bytes": (cost.read_bytes, "byte"),
-        "model_write_bytes": (cost.write_bytes, "byte"),
-        "compulsory_read_bytes": (cost.read_bytes, "byte"),
-    }
-    told = {
-        key: Metric(value, unit, "model", "the plan's cost") for key, (value, unit) in work.items()
-    }
-    return msgspec.structs.replace(stage, metrics=stage.metrics | told)
 
 
 def _group(kernel: Kernel, launches: list[Stage]) -> Stage:

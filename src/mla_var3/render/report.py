@@ -45,14 +45,15 @@ def render_report(
         cells = (str(position), stage.name, time, CLASS_WORDS[verdict.bound], verdict.limiter)
         lines.append(f"| {' | '.join(map(_md, cells))} |")
     for position, (stage, verdict) in enumerate(pairs, start=1):
-        lines += ["", *_section(position, stage, verdict)]
+        lines += ["", *kernel_section(position, stage, verdict)]
     notes = remarks(profile, diagnosis, device)
     if notes:
         lines += ["", "## Notes", "", *(f"- {_md(note)}" for note in notes)]
     return "\n".join(lines) + "\n"
 
 
-def _section(position: int, stage: Stage, verdict: Diagnosis) -> list[str]:
+def kernel_section(position: int, stage: Stage, verdict: Diagnosis) -> list[str]:
+    """One kernel: its verdict, what speaks for and against it, and the figures it rests on."""
     lines = [f"## {position}. {_md(stage.name)}", "", f"`{plain(stage.kernel)}`", ""]
     lines += [
         f"**{CLASS_WORDS[verdict.bound]}**: {_md(verdict.limiter)}. {_md(verdict.root_cause)}",

@@ -31,6 +31,8 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
     contract: Contract | None
     no_contract: str
     """Why there is no contract; empty where there is one."""
+    plots: dict[str, bytes] = {}
+    """Pictures by file name."""
 
     def files(self) -> dict[str, bytes]:
         """The reports by file name; without a contract its two files are left out."""
@@ -39,7 +41,7 @@ class Reports(msgspec.Struct, frozen=True, kw_only=True):
             twin = msgspec.json.format(msgspec.json.encode(self.contract), indent=1) + b"\n"
             found[artifacts.CONTRACT_MD] = to_markdown(self.contract).encode()
             found[artifacts.CONTRACT_JSON] = twin
-        return found
+        return found | self.plots
 
 
 class Shown(NamedTuple):
@@ -56,10 +58,11 @@ class Shown(NamedTuple):
 class _Maker(NamedTuple):
     """How the texts of one mode are made."""
 
-    contract: Callable[[Diagnosed], Contract]
+    contract: Callable[[Diagnosed, Path], Contract]
     report: Callable[[Diagnosed, Path, str], str]
     """From the record, the profile's folder, and why there is no contract."""
     screen: Callable[[Diagnosed, Path, str, Shown], str]
+    plots: Callable[[Diagnosed, Path], dict[str, bytes]] = lambda read, folder: {}
 
 
 def make_reports(folder: Path, devices: Path | None = None) -> Reports:
@@ -72,11 +75,17 @@ def make_reports(folder: Path, devices: Path | None = None) -> Reports:
     maker = _maker(read.profile)
     contract, no_contract = None, ""
     try:
-        contract = maker.contract(read)
+        contract = maker.contract(read, folder)
     except NoUsableData as reason:
         no_contract = str(reason)
     report = maker.report(read, folder, no_contract)
-    return Reports(read=read, report=report, contract=contract, no_contract=no_contract)
+    return Reports(
+        read=read,
+        report=report,
+        contract=contract,
+        no_contract=no_contract,
+        plots=maker.plots(read, folder),
+    )
 
 
 def write_reports(folder: Path, devices: Path | None = None, to: Path | None = None) -> Reports:
@@ -90,6 +99,7 @@ def write_reports(folder: Path, devices: Path | None = None, to: Path | None = N
     try:
         place.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
+            (place / name).parent.mkdir(exist_ok=True)
             replace_file(place / name, content)
         for name in (artifacts.CONTRACT_MD, artifacts.CONTRACT_JSON):
             if name not in files:
@@ -149,7 +159,7 @@ def _maker(profile: Profile) -> _Maker:
     return maker
 
 
-def _ncu_contract(read: Diagnosed) -> Contract:
+def _ncu_contract(read: Diagnosed, folder: Path) -> Contract:
     return build_contract(read.profile, read.diagnosis, read.stem)
 
 
@@ -167,7 +177,7 @@ def _ncu_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -
     return render_screen(read.profile, read.diagnosis, request)
 
 
-def _static_contract(read: Diagnosed) -> Contract:
+def _static_contract(read: Diagnosed, folder: Path) -> Contract:
     from mla_var3.render.static_contract import build_static_contract
 
     return build_static_contract(read.profile, read.diagnosis)
@@ -189,7 +199,7 @@ def _static_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown
     return "\n".join(first) + "\n" + render_static(profile, read.diagnosis, request)
 
 
-def _event_contract(read: Diagnosed) -> Contract:
+def _event_contract(read: Diagnosed, folder: Path) -> Contract:
     from mla_var3.render.event_contract import build_event_contract
 
     return build_event_contract(read.profile, read.diagnosis)
@@ -211,6 +221,31 @@ def _event_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown)
     return "\n".join(first) + "\n" + render_event(read.profile, read.diagnosis, timing, request)
 
 
+def _annotation_contract(read: Diagnosed, folder: Path) -> Contract:
+    from mla_var3.runtime.annotation_reports import contract
+
+    return contract(read, folder)
+
+
+def _annotation_report(read: Diagnosed, folder: Path, no_contract: str) -> str:
+    from mla_var3.runtime.annotation_reports import report
+
+    return report(read, folder, no_contract)
+
+
+def _annotation_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -> str:
+    from mla_var3.runtime.annotation_reports import AnnotationRequest, screen
+
+    request = AnnotationRequest(folder=shown.place, no_contract=no_contract, next_steps=shown.steps)
+    return screen(read, folder, request)
+
+
+def _annotation_plots(read: Diagnosed, folder: Path) -> dict[str, bytes]:
+    from mla_var3.runtime.annotation_reports import plots
+
+    return plots(read, folder)
+
+
 def _timing(folder: Path) -> Timing:
     """The samples beside the record; a profile without them is damaged."""
     try:
@@ -226,6 +261,9 @@ def _arch(profile: Profile) -> str:
 
 
 _MAKERS: dict[str, _Maker] = {
+    "annotation": _Maker(
+        _annotation_contract, _annotation_report, _annotation_screen, _annotation_plots
+    ),
     "ncu": _Maker(_ncu_contract, _ncu_report, _ncu_screen),
     "event": _Maker(_event_contract, _event_report, _event_screen),
     "static": _Maker(_static_contract, _static_report, _static_screen),

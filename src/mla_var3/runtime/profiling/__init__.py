@@ -18,9 +18,7 @@ class Mode(NamedTuple):
 MODES = {
     mode.name: mode
     for mode in (
-        Mode(
-            "annotation", "roofline and a small ncu metric set for every stage", True, True, False
-        ),
+        Mode("annotation", "roofline and a small ncu metric set for every stage", True, True, True),
         Mode("event", "end-to-end time by CUDA events", True, True, True),
         Mode("ncu", "full Nsight Compute sections, rules and source", True, True, False),
         Mode("nsys", "timeline: streams, overlap, launch order", True, True, False),
