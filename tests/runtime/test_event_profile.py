@@ -27,7 +27,7 @@ from mla_var3.core.timing import Timing, load_timing, save_timing
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.worker_event import Compiled
 from mla_var3.render.contract_grammar import parse
-from mla_var3.runtime.measuring import MeasureOptions
+from mla_var3.runtime.measuring import MeasureOptions, kept_on_failure
 from mla_var3.runtime.profiling.event import event_profile_plan
 from mla_var3.runtime.reporting import make_reports
 from mla_var3.runtime.store import stored_profiles
@@ -284,3 +284,12 @@ def test_where_it_goes_without_out_dir(
     parts = event_profile_plan(PLAN).out_dir.parts
     params = "b32_s16_t4096_h128_d128_k512_p64_bf16"
     assert parts[:5] == ("out", "profiles", "event", "fake_v1", params)
+
+
+def test_a_log_that_says_no_more_than_the_error_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "worker.log").write_text("not enough memory\n")
+    for text, kept in (("not enough memory", False), ("something else", True)):
+        with pytest.raises(MachineCannot, match=text):
+            with kept_on_failure(tmp_path, tmp_path / "p", ()):
+                raise MachineCannot(text)
+        assert (tmp_path / ".incomplete-p").exists() == kept

@@ -80,7 +80,7 @@ def kept_on_failure(work: Path, wanted: Path, names: tuple[str, ...]) -> Iterato
     try:
         yield
     except MlaError as error:
-        place = _rescue(work, wanted, names)
+        place = _rescue(work, wanted, names, str(error))
         if place is None:
             raise
         # The same kind of error: its exit code tells the caller what happened.
@@ -88,9 +88,10 @@ def kept_on_failure(work: Path, wanted: Path, names: tuple[str, ...]) -> Iterato
         raise
 
 
-def _rescue(work: Path, wanted: Path, names: tuple[str, ...]) -> Path | None:
+def _rescue(work: Path, wanted: Path, names: tuple[str, ...], told: str) -> Path | None:
+    """Copy the files that say more than the error does; the folder, or None for nothing kept."""
     there = [work / name for name in (artifacts.WORKER_LOG, *names)]
-    there = [file for file in there if file.is_file() and file.stat().st_size]
+    there = [file for file in there if file.is_file() and _says_more(file, told)]
     if not there:
         return None
     place = wanted.with_name(f"{PARTIAL}{wanted.name}")
@@ -101,3 +102,8 @@ def _rescue(work: Path, wanted: Path, names: tuple[str, ...]) -> Path | None:
     except OSError:
         return None
     return place
+
+
+def _says_more(file: Path, told: str) -> bool:
+    text = file.read_text(encoding="utf-8", errors="replace").strip()
+    return bool(text) and text != told.strip()
