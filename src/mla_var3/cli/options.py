@@ -18,6 +18,8 @@ def positional(help: str, *, metavar: str, shown: str, default: Any = _NEEDED) -
 
 def _field(default: Any, help: str, metavar: str, shown: str, is_positional: bool) -> Any:
     words: dict[str, Any] = {"help": help}
+    if default is False and not shown:
+        shown = "default: no"
     if metavar:
         words["metavar"] = metavar
     if shown:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from mla_var3 import conf
 from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot, MlaError, UnreadableFile
 from mla_var3.core.record import Profile
 from mla_var3.measure.child import ChildResult, run_child
+from mla_var3.measure.clocks import run_tool
 from mla_var3.measure.ncu_command import NcuJob, ncu_command, query_command, range_filter
 from mla_var3.measure.ncu_metrics import MetricSet, metric_set, parse_query, unknown_names
 from mla_var3.measure.ncu_reader import read_report
 from mla_var3.measure.ncu_reader.table import chip_of
-from mla_var3.measure.tool_faults import FaultContext, explain
+from mla_var3.measure.tool_faults import FaultContext, explain, remarks
 from mla_var3.measure.worker import raise_error
 
 LOG = artifacts.NCU_LOG
@@ -85,7 +88,10 @@ def record_ranges(tool: Tool, job: NcuJob, metrics: MetricSet) -> NcuRun:
         if last or not unknown or _is_there(job.report):
             break
         metrics = metrics.without(unknown)
-    return NcuRun(_read(tool, job, result), metrics, time.monotonic() - begin)
+    profile = _read(tool, job, result)
+    told = (*profile.warnings, *remarks("ncu", result.text))
+    profile = msgspec.structs.replace(profile, warnings=told)
+    return NcuRun(profile, metrics, time.monotonic() - begin)
 
 
 def _run(tool: Tool, job: NcuJob) -> ChildResult:
@@ -123,6 +129,7 @@ def _read(tool: Tool, job: NcuJob, result: ChildResult) -> Profile:
 def _cause(tool: Tool, job: NcuJob, result: ChildResult, no_report: bool) -> MlaError:
     """Why ncu failed: what this machine forbids, then what the program said, then the rest."""
     context = FaultContext(
+        version=_version(tool),
         filter=" ".join(range_filter(stage) for stage in job.stages),
         driver=tool.driver,
         timed_out=result.timed_out,
@@ -140,6 +147,13 @@ def _cause(tool: Tool, job: NcuJob, result: ChildResult, no_report: bool) -> Mla
         return found
     last = next((line.strip() for line in reversed(result.tail) if line.strip()), "no output")
     return MlaError(f"ncu ended with code {result.returncode}: {last[:200]} (see {LOG})")
+
+
+def _version(tool: Tool) -> str:
+    """`2025.3.1`; empty where ncu does not tell."""
+    _, text = run_tool([str(tool.ncu), "--version"])
+    found = re.search(r"Version (\d+\.\d+\.\d+)", text)
+    return found.group(1) if found else ""
 
 
 def _is_there(report: Path) -> bool:

@@ -1,5 +1,6 @@
 """The part of annotation mode that needs a GPU: ncu on one NVTX range a stage."""
 
+import dataclasses
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -74,15 +75,17 @@ def _recorded(
         seed=options.seed,
     )
     file = write_spec(spec, folder / JOB)
+    driver = job.timing.machine.driver if job.timing else None
+    tool = dataclasses.replace(job.tool, driver=driver or "")
     with device_lock(job.gpu, options):
-        metrics = choose_metrics(job.tool, job.gpu.capability, dtypes, folder)
+        metrics = choose_metrics(tool, job.gpu.capability, dtypes, folder)
         asked = NcuJob(
             program=tuple(worker_command(file)),
             stages=tuple(kernel.name for kernel in kernels),
             metrics=metrics.names,
             report=folder / artifacts.NCU_REPORT,
         )
-        recorded = record_ranges(job.tool, asked, metrics)
+        recorded = record_ranges(tool, asked, metrics)
     file.unlink()  # it names directories of this machine
     return recorded
 
