@@ -35,12 +35,15 @@ def work_rows(profile: Profile, device: Device | None) -> tuple[WorkRow, ...]:
 
 
 def roofline_rows(profile: Profile, device: Device | None) -> tuple[RooflineRow, ...]:
-    """Every stage twice: by the plan's work, and by the counted one, with the same duration."""
+    """Every stage twice: by the plan's work, and by the counted one, with the same duration.
+
+    Last the whole plan by its own work, with its time by events.
+    """
     rows: list[RooflineRow] = []
     for stage, _ in profile.of_plan:
         line = roofline_of_stage(stage, profile.environment, device)
         rows += [_by_model(stage, line), _by_counters(stage, line)]
-    return tuple(rows)
+    return tuple(rows) + ((_whole(profile.end_to_end),) if profile.end_to_end else ())
 
 
 def roofs(profile: Profile, device: Device | None) -> tuple[Roofs, ...]:
@@ -116,6 +119,29 @@ def _by_counters(stage: Stage, line: Roofline) -> RooflineRow:
         share_pct=share if known else None,
         at_clock=line.peak_tflops_at_clock is not None,
         missing="; ".join(gaps),
+    )
+
+
+def _whole(stage: Stage) -> RooflineRow:
+    """The plan end to end, as it was timed."""
+    share, time = stage.value("clock_share"), stage.value("duration")
+    at_clock = share is not None
+    if share is None:
+        share = stage.value("roofline_share")
+    flops, moved = stage.value("model_flops"), work_bytes(stage)
+    return RooflineRow(
+        stage=stage.name,
+        side="model",
+        duration_ns=time,
+        flops=flops,
+        bytes=moved,
+        intensity=flops / moved if flops is not None and moved else None,
+        tflops=stage.value("achieved_tflops"),
+        gbps=stage.value("achieved_gbps"),
+        roofline_ns=share * time / 100.0 if share is not None and time else None,
+        share_pct=share,
+        at_clock=at_clock,
+        missing="" if share is not None else stage.missing.get("roofline_share", ""),
     )
 
 

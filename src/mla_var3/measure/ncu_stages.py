@@ -16,6 +16,8 @@ from mla_var3.core.record import Metric, Stage
 from mla_var3.measure.ncu_metrics import MetricSet, explained
 from mla_var3.measure.ncu_reader.names import short_name
 
+NO_OPCODES = "opcodes were not recorded"
+"""Begins a doubt of the reader that does not hold here: this mode never asks for them."""
 RANGE_LENGTH = 50
 """The reader keeps so much of a range's name."""
 _NAME = 40
@@ -36,11 +38,11 @@ class PlanStages(NamedTuple):
 def plan_stages(
     launches: Iterable[Stage],
     kernels: Sequence[Kernel],
-    together: Sequence[Kernel],
+    together: Sequence[str],
     metrics: MetricSet,
 ) -> PlanStages:
-    """The stages of `kernels` in their order; those of `together` run at the same time, and were
-    profiled alone.
+    """The stages of `kernels` in their order; those named in `together` run at the same time, and
+    were profiled alone.
     """
     found: dict[str, list[Stage]] = {kernel.name: [] for kernel in kernels}
     strangers = 0
@@ -54,7 +56,7 @@ def plan_stages(
     groups: list[Stage] = []
     for kernel in kernels:
         own = found[kernel.name]
-        alone = any(kernel is other for other in together)
+        alone = kernel.name in together
         if len(own) == 1:
             named = msgspec.structs.replace(own[0], name=kernel.name)
             stages.append(_of_plan(named, kernel, alone))
@@ -69,7 +71,8 @@ def plan_stages(
 def with_model(stage: Stage, by_model: Stage) -> Stage:
     """A stage of the plan with what the model and the compiled code tell of it, and ncu does not.
 
-    The bytes that must be read once are what reads from DRAM are compared with.
+    The bytes that must be read once are what reads from DRAM are compared with. Without counted
+    opcodes those of the compiled code tell which tensor instructions there are.
     """
     told = {
         key: metric
@@ -85,7 +88,12 @@ def with_model(stage: Stage, by_model: Stage) -> Stage:
         for key, why in by_model.missing.items()
         if key.startswith(("peak_", "ceiling_", "roofline_")) and key not in told
     }
-    return msgspec.structs.replace(stage, metrics=stage.metrics | told, missing=missing | reasons)
+    return msgspec.structs.replace(
+        stage,
+        metrics=stage.metrics | told,
+        missing=missing | reasons,
+        opcodes=stage.opcodes or by_model.opcodes,
+    )
 
 
 def _in_order(stages: list[Stage]) -> tuple[Stage, ...]:
@@ -126,6 +134,7 @@ def _of_plan(stage: Stage, kernel: Kernel, alone: bool) -> Stage:
         isolated=alone,
         sms_given=kernel.sms,
         tuned_for=kernel.tiling.TUNED_FOR,
+        warnings=tuple(text for text in stage.warnings if not text.startswith(NO_OPCODES)),
     )
 
 

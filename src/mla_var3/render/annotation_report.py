@@ -29,7 +29,7 @@ GPU_LEGEND = (
 )
 ROOFLINE_LEGEND = (
     "By model: the plan's own FLOPs and bytes that must move once. By counters: what was counted. "
-    "Roofline: max(FLOPs / dense peak at the measured SM clock, bytes / DRAM peak); `% of it` is "
+    "Roofline: max(FLOPs / dense peak at the measured SM clock, bytes / DRAM peak); '% of it' is "
     "that over ncu's duration."
 )
 CPU_LEGEND = (

@@ -139,13 +139,15 @@ def aligned(table: Rows) -> list[str]:
 
 
 def _flagged(view: AnnotationView) -> list[str]:
-    """Counted work that is not the plan's own."""
+    """Counted work that is not the plan's own, in one line; the report has each with its reason."""
     texts = []
     for row in view.work:
         if row.flagged and row.gap_pct is not None and row.what != "bytes written":
             gap = f"{row.gap_pct:+.0f} %".replace("-", "−")
-            texts.append(f"{row.stage}: {row.what} {gap} against the plan's own: {row.note}")
-    return texts
+            texts.append(f"{row.stage} {row.what} {gap}")
+    if not texts:
+        return []
+    return [f"counted against the plan's own work: {', '.join(texts)} (reasons: report.md)"]
 
 
 def _operators(view: AnnotationView) -> list[str]:

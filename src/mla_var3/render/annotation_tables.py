@@ -10,7 +10,7 @@ from mla_var3.render.event_table import GIGA, SLOW_TFLOPS, TERA, rate
 from mla_var3.render.layout import shorten_name
 
 Rows = list[tuple[str, ...]]
-NAME_WIDTH = 24
+NAME_WIDTH = 20
 STAGES = ("Stage", "Duration", "TC%", "DRAM%", "Occ%", "Bottleneck", "Key issue")
 MOST_KERNELS = 6
 """Kernels of one stage that the screen lists, the longest ones."""
@@ -157,8 +157,9 @@ def flop_rate(tflops: float) -> str:
 
 
 def _stage_row(stage: Stage, name: str, bound: str, issue: str) -> tuple[str, ...]:
+    indent = "  " if name.startswith("  ") else ""
     return (
-        shorten_name(name, NAME_WIDTH),
+        indent + shorten_name(name, NAME_WIDTH - len(indent)),
         units.duration(stage.value("duration")),
         units.percent_cell(stage.value("tensor")),
         units.percent_cell(stage.value("dram")),

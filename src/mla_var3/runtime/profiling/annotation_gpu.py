@@ -90,11 +90,11 @@ def _recorded(
     return recorded
 
 
-def _together(plan: KernelPlan) -> tuple[Kernel, ...]:
-    """Stages that run at the same time."""
+def _together(plan: KernelPlan) -> tuple[str, ...]:
+    """Names of the stages that run at the same time."""
     runnable = plan.plan_empty()
     if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1:
-        return runnable.stages
+        return tuple(kernel.name for kernel in runnable.stages)
     return ()
 
 
@@ -165,7 +165,13 @@ def _environment(report: Environment, timed: Environment | None, job: Job) -> En
 def _warnings(timed: Profile | None, report: Profile, found: PlanStages) -> tuple[str, ...]:
     texts = [*report.warnings, *(timed.warnings if timed else ())]
     if found.strangers:
-        texts.append(f"{found.strangers} launches outside the stages' ranges are left out")
+        texts.append(f"left out: {found.strangers} launched outside the stages' ranges")
+    alone = [stage.name for stage in found.stages if stage.isolated]
+    if alone:
+        texts.append(
+            f"{', '.join(alone)} run at the same time but were profiled alone (isolated): their "
+            "times are not their parts of a concurrent run"
+        )
     apart = _apart(timed, found)
     return (*texts, apart) if apart else tuple(texts)
 
