@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support.fake_plan import FakePlan
 
 from mla_var3.cli import main as cli
 from mla_var3.core import artifacts
+from mla_var3.core.record_file import load_profile, save_profile
 from mla_var3.render.profile_index import IndexEntry, render_index
 from mla_var3.render.profile_list import StoredProfile
 from mla_var3.runtime.profiling.imported import import_report
@@ -44,18 +46,39 @@ def test_the_screen_and_what_was_made(
     assert (store / place / artifacts.REPORT_MD).read_text().startswith("# fake v1: static\n")
 
 
+@pytest.mark.parametrize(
+    "place", ["ncu/zoo_a/imported/20261201-101502", "static/fake_v1/b32_s16/20261201-101503"]
+)
 def test_what_it_leads_to_works(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    place: str, store: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(store)
-    place = "ncu/zoo_a/imported/20261201-101502"
     assert cli.main(["report", f"{place}/profile.json", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["format"] == "mla_var3/diagnosis"
     assert cli.main(["report", place]) == 0
-    step = capfd.readouterr().out.partition("Next: ")[2].splitlines()[0].partition("   ")[0]
-    assert step == f"mla diagnose {place} --contract"
+    screen = capfd.readouterr().out
+    step = f"mla diagnose {place} --contract"
+    assert step in screen and "gives the contract\n" in screen
     assert cli.main(step.split()[1:]) == 0
     assert capfd.readouterr().out == (store / place / artifacts.CONTRACT_MD).read_text()
+    # Diagnosed, it is the same screen; a record alone still tells what it holds.
+    assert cli.main(["diagnose", place]) == 0
+    assert capfd.readouterr().out == screen
+
+
+def test_a_record_without_its_other_files_is_still_diagnosed(
+    store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    static = load_profile(store / "static/fake_v1/b32_s16/20261201-101503")
+    save_profile(msgspec.structs.replace(static, mode="event"), tmp_path)
+    assert cli.main(["diagnose", str(tmp_path)]) == 0
+    assert "event reads no counters" in capfd.readouterr().out
+    assert cli.main(["diagnose", str(tmp_path), "--contract"]) == 0
+    assert capfd.readouterr().out.startswith("## Profile: ")
+    assert cli.main(["report", str(tmp_path)]) == 5
+    assert "no timing.json" in capfd.readouterr().err
+    assert cli.main(["diagnose", str(tmp_path), "--top=2"]) == 2
+    assert "this profile of event shows all its stages" in capfd.readouterr().err
 
 
 def test_the_page_lists_every_profile_with_links_that_lead_somewhere(

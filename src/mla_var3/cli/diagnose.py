@@ -11,11 +11,10 @@ from mla_var3.cli.main import fail
 from mla_var3.cli.options import option, positional
 from mla_var3.cli.progress import Progress
 from mla_var3.core.errors import BadArgument, MlaError, UnreadableFile
-from mla_var3.render.contract import build_contract
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.machine import render_json
-from mla_var3.render.screen import ScreenRequest, render_screen
 from mla_var3.runtime.diagnosing import Diagnosed, compiled, diagnose_file
+from mla_var3.runtime.reporting import Shown, contract_of, screen_of
 
 TOP = 10
 """Kernels that fit one screen."""
@@ -88,16 +87,18 @@ def _one(file: str, options: Diagnose) -> int:
 
 def _text(read: Diagnosed, file: str, options: Diagnose) -> str:
     if options.contract:
-        contract = build_contract(read.profile, read.diagnosis, read.stem)
+        contract = contract_of(read, Path(file))
         if options.json:
             return msgspec.json.encode(contract).decode() + "\n"
         return to_markdown(contract)
     if options.json:
         return render_json(read.profile, read.diagnosis, read.title, read.device)
-    request = ScreenRequest(
-        title=read.title, device=read.device, top=options.top or TOP, next_step=_next(read, file)
-    )
-    return render_screen(read.profile, read.diagnosis, request)
+    mode = read.profile.mode
+    if options.top and mode != "ncu":
+        raise BadArgument(f"--top is for reports; this profile of {mode} shows all its stages")
+    place = Path(file) if Path(file).is_dir() else Path(file).parent
+    shown = Shown(place.as_posix(), (_next(read, file),), options.top or TOP)
+    return screen_of(read, Path(file), shown)
 
 
 def _next(read: Diagnosed, file: str) -> tuple[str, str]:

@@ -116,6 +116,23 @@ def render(reports: Reports, folder: Path, shown: Shown) -> str:
     return maker.screen(reports.read, folder, reports.no_contract, shown)
 
 
+def contract_of(read: Diagnosed, path: Path) -> Contract:
+    """The contract of a file that was read, a report or a stored profile.
+
+    Raises `NoUsableData` where no stage can be classified.
+    """
+    return _maker(read.profile).contract(read, path if path.is_dir() else path.parent)
+
+
+def screen_of(read: Diagnosed, path: Path, shown: Shown) -> str:
+    """The screen of a file that was read; of a record without its other files, what it tells."""
+    folder = path if path.is_dir() else path.parent
+    try:
+        return _maker(read.profile).screen(read, folder, "", shown)
+    except NoUsableData:
+        return _ncu_screen(read, folder, "", shown)
+
+
 def static_request(
     profile: Profile,
     place: str = "",
