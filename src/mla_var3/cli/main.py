@@ -13,7 +13,7 @@ COMMANDS = {
     "import": "store a recorded report with its diagnosis and contract",
     "list": "the stored profiles",
     "report": "make the reports of a stored profile again; --index: a page of all profiles",
-    "run": "compile, run or check a kernel; without a name: list the kernels",
+    "run": "measure, compile or check a kernel; without a name: list the kernels",
     "capture-command": "the exact ncu line that records a program of your own",
     "schema": "print the format of the files, or check a file against it",
 }
@@ -23,16 +23,18 @@ TRACEBACKS = ContextVar("tracebacks", default=False)
 """Whether errors show their traceback: `--debug`."""
 
 OVERVIEW = """\
-mla: from a recorded Nsight Compute report to the reason why a kernel is slow. Needs no GPU.
+mla: why a GPU kernel is slow, from a report recorded anywhere (needs no GPU) or from a run here.
 
 {commands}
 
 Try:  mla diagnose report.ncu-rep              one screen
       mla diagnose report.ncu-rep --contract   the Profiler Output Contract
+      mla run                                  the kernels, and what this machine can do with them
       mla COMMAND --help                       options, with defaults and units
 
 Every command takes --debug (a traceback for errors). mla --version tells the version.
-Exit: 0 done, 2 bad arguments, 3 not possible here, 4 kernel failed, 5 no usable data.
+Exit: 0 done, 2 bad arguments, 3 not possible here, 4 kernel failed, 5 no usable data,
+6 unreliable, 7 time limit.
 """
 
 
