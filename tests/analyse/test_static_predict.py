@@ -95,7 +95,7 @@ def test_hmma_is_a_finding_where_there_is_something_faster() -> None:
 
 def test_spills_with_their_size() -> None:
     (finding,) = findings(Code(stage(spill_bytes=2696, code_local=812), "sm_90"))
-    assert finding.text == "spills 2.7 kB of local memory a thread, 812 LDL and STL in the code"
+    assert finding.text == "spills 2.6 KB of local memory a thread, 812 LDL and STL in the code"
     (finding,) = findings(Code(stage(spill_bytes=72), "sm_90"))
     assert finding.text == "spills 72 B of local memory a thread"
 

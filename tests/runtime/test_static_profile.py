@@ -1,6 +1,7 @@
 """The static mode on a plan without GPU libraries: files, figures, contract, screen."""
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -123,7 +124,7 @@ def test_the_verdict_is_the_models(result: ProfileResult) -> None:
     )
     assert [item.text.partition(":")[0] for item in combine.evidence] == [
         "HMMA fall-off on sm_90",
-        "spills 2.7 kB of local memory a thread, 7 LDL and STL in the code",
+        "spills 2.6 KB of local memory a thread, 7 LDL and STL in the code",
         "truediv call in the epilogue, or another function",
     ]
     assert not latent.evidence
@@ -232,3 +233,37 @@ def test_a_stage_that_does_not_compile_is_one_line_and_leaves_nothing(tmp_path: 
         "stage latent does not compile for sm_90: RuntimeError: tile too large"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_grids_are_made_for_the_sms_of_the_target(tmp_path: Path) -> None:
+    """A plan that makes one block an SM: 170 on an RTX 5090, its own default on a bare arch."""
+    for target, blocks in (("rtx-5090", 170), ("h200", 132), ("sm_90", 7)):
+        made = static_profile_plan(OneBlockAnSm(b=1), tmp_path / target, target=target)
+        assert [stage.value("grid_size") for stage in made.profile.stages] == [blocks]
+
+
+def test_waves_are_of_the_sms_that_a_stage_is_given(tmp_path: Path) -> None:
+    """One block an SM: 99 blocks are 1.5 waves of 66 SMs; half of one is a quarter of two."""
+    made = static_profile_plan(OnSomeSms(b=1), tmp_path / "part", target="h200")
+    (stage,) = made.profile.stages
+    assert stage.value("blocks_an_sm") == 1
+    assert stage.value("waves") == 1.5
+    assert stage.value("wave_loss") == 25.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnSomeSms(FakePlan):
+    """Its first stage is given half of an H200."""
+
+    def plan_empty(self) -> KernelPipeline:
+        first = super().plan_empty().stages[0]
+        return KernelPipeline((replace(first, grid=(99,), sms=66),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneBlockAnSm(FakePlan):
+    """Its grid follows the SMs that it is told."""
+
+    def plan_empty(self) -> KernelPipeline:
+        first = super().plan_empty().stages[0]
+        return KernelPipeline((replace(first, grid=(self.target_sms or 7,)),))

@@ -143,7 +143,8 @@ def _threshold(name: str) -> float:
 
 
 def _bytes(amount: float) -> str:
-    return f"{amount:.0f} B" if amount < 1000 else f"{amount / 1000:.1f} kB"
+    """As the table of stages has it, in binary kilobytes."""
+    return f"{amount:.0f} B" if amount < 1024 else f"{amount / 1024:.1f} KB"
 
 
 def advice(stages: tuple[Stage, ...], arch: str) -> dict[str, str]:

@@ -165,6 +165,8 @@ class KernelPlan(ABC):
 
     chosen: tuple[tuple[str, Tiling], ...] = ()
     """Tilings other than the defaults; set by `with_tilings`."""
+    target_sms: int | None = None
+    """SMs that `plan_empty` makes grids for, set by `for_sms`; None: its language's default."""
 
     def validate(self) -> None:
         """Raise `BadArgument`, one line, for a problem that cannot exist."""
@@ -205,6 +207,10 @@ class KernelPlan(ABC):
             if not isinstance(tiling, type(self.TILINGS[stage])):
                 raise BadArgument(f"{type(tiling).__name__} is not a tiling of stage {stage!r}")
         return replace(self, chosen=tuple((dict(self.chosen) | dict(tilings)).items()))
+
+    def for_sms(self, count: int | None) -> Self:
+        """The same plan, for a device with that many SMs where no tensor tells which it is."""
+        return replace(self, target_sms=count)
 
     @abstractmethod
     def prepare_inputs(self, device: str, seed: int = 0) -> tuple[Tensor, ...]:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,3 +125,33 @@ def test_what_can_run_where() -> None:
     assert backend.is_available() and backend.can_run("cpu")
     assert backend.can_run("cuda:0") == torch.cuda.is_available()
     assert backend.sm_count(torch.zeros(1)) == backend.DEFAULT_SMS == 132
+
+
+def test_automatic_splits_follow_the_sms_of_the_target() -> None:
+    """64 row tiles: 2 splits fill 132 SMs with 128 blocks; 5 fill 170 SMs twice with 320."""
+    plan = PLANS["flash_mla_v1"](b=32, s=1, t=4096)
+    grids = {sms: stages_of(plan.for_sms(sms).plan_empty())[0].grid for sms in (None, 132, 170)}
+    assert grids[None] == grids[132] == (2, 32, 2)
+    assert grids[170] == (2, 32, 5)
+
+
+@pytest.mark.parametrize("tail", [True, False])
+def test_only_masked_tiles_are_loaded_as_tail_tma_says(
+    tail: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """100 keys in tiles of 64: one whole tile in four chunks and its rope part, one masked."""
+    from mla_var3.kernel.cutile.interpreter import memory
+
+    seen: list[tuple[int, Any]] = []
+
+    def load(array: Any, index: Any, shape: Any, **words: Any) -> Any:
+        if array.shape[1] == 100:
+            seen.append((index[1], words["allow_tma"]))
+        return memory.load(array, index, shape, **words)
+
+    monkeypatch.setitem(memory.OPERATIONS, "load", load)
+    tiling = replace(PLANS["flash_mla_v1"].TILINGS["latent"], n_split=1, tail_tma=tail)
+    plan = PLANS["flash_mla_v1"](b=1, s=1, t=100, h=1, k=64).with_tilings({"latent": tiling})
+    run(plan)
+    assert set(seen) == {(0, None), (1, tail)}
+    assert len(seen) == 10

@@ -44,10 +44,10 @@ def static_profile_plan(
     """
     if bench_runs is not None:
         raise BadArgument("--bench_runs has no meaning for static: nothing is run")
-    plan = with_version(plan, version)
+    chosen = choose_target(target)
+    plan = with_version(plan, version).for_sms(chosen.device.sm_count if chosen.device else None)
     plan.validate()
     check_tilings(plan)
-    chosen = choose_target(target)
     now = datetime.now(UTC)
     wanted = out_dir or artifacts.profile_folder(
         artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)

@@ -95,7 +95,7 @@ class FlashMlaV1(FlashMlaProblem):
     def plan_empty(self) -> KernelPipeline:
         shapes = *self.input_shapes(), (self.b, self.s, self.h, self.k)
         arrays = tuple(ArraySpec(merge_rows(shape), self.dtype) for shape in shapes)
-        splits = self._splits(sm_count(None))
+        splits = self._splits(self.target_sms or sm_count(None))
         partial, lse = self._partial_shapes(splits)
         given = ArraySpec(partial, self.dtype), ArraySpec(lse, "fp32")
         return self._pipeline(splits, arrays, *given)
