@@ -301,9 +301,37 @@ def element_type(out: Any) -> None:
     ct.load(out, (0,), (1,)).astype(ct.tfloat32)
 
 
+def matrix_operator(out: Any) -> None:
+    tile = ct.full((1, 1), 1.0, dtype=ct.float32)
+    tile @ tile
+
+
+def power(out: Any) -> None:
+    2.0 ** ct.load(out, (0,), (1,))
+
+
+def inversion(out: Any) -> None:
+    ~(ct.load(out, (0,), (1,)) < 1.0)
+
+
+def shift(out: Any) -> None:
+    ct.arange(4, dtype=ct.int32) << 1
+
+
+def element(out: Any) -> None:
+    out[0]
+
+
+def length(out: Any) -> None:
+    len(out)
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [
+        *((body, "an operator @, **,") for body in (matrix_operator, power, inversion, shift)),
+        (element, "indexing an array"),
+        (length, "len() of an array"),
         (operation, "ct.atomic_add"),
         (keyword, "ct.load(hardware_magic=…)"),
         (method, "Tile.extract"),
@@ -341,9 +369,14 @@ def wrong_rank(out: Any) -> None:
     ct.load(out, (0, 0), (1,))
 
 
+def wrong_reshape(out: Any) -> None:
+    ct.load(out, (0,), (4,)).reshape((2, 4))
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
+        (wrong_reshape, "do not fit each other"),
         (shape_of_three, "powers of two"),
         (accumulate_in_bf16, "no such instruction"),
         (narrowing_store, "cast it first"),

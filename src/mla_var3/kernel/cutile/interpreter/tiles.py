@@ -49,7 +49,8 @@ class Tile:
         return Tile(self.data.reshape(()))
 
     def reshape(self, shape: int | Sequence[int]) -> "Tile":
-        return Tile(self.data.reshape(tile_shape(shape, allow_rest=True)))
+        sizes = tile_shape(shape, allow_rest=True)
+        return Tile(broadcast(lambda data: data.reshape(sizes), self.data))
 
     def permute(self, axes: Sequence[int]) -> "Tile":
         return Tile(self.data.permute(*axes))
@@ -73,6 +74,13 @@ class Tile:
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise UnsupportedInInterpreter("indexing a tile")
+
+    def _no_operator(self, *others: Any) -> NoReturn:
+        raise UnsupportedInInterpreter("an operator @, **, <<, >>, ~, abs() or len() of a tile")
+
+    __matmul__ = __rmatmul__ = __pow__ = __rpow__ = _no_operator
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_operator
+    __invert__ = __abs__ = __len__ = _no_operator
 
     def __index__(self) -> int:
         if self.ndim or self.data.is_floating_point():
@@ -115,6 +123,12 @@ class Array:
         if name.startswith("__"):
             raise AttributeError(name)
         raise UnsupportedInInterpreter(f"Array.{name}")
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        raise UnsupportedInInterpreter("indexing an array")
+
+    def __len__(self) -> NoReturn:
+        raise UnsupportedInInterpreter("len() of an array")
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
