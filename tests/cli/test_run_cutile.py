@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from tests.cli.command import Ran, mla
 
-from mla_var3.core.locate import is_installed
+from mla_var3.cli import run_refusals
+from mla_var3.cli.run_refusals import for_running
+from mla_var3.core.locate import find, is_installed
 from mla_var3.core.record_file import load_profile
 
 needs_cutile = pytest.mark.skipif(not is_installed("cutile"), reason="cuda.tile is not installed")
@@ -136,9 +138,10 @@ def test_too_few_warps_spill_as_studied(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     document = json.loads(done.out)
     (stage,) = document["profile"]["stages"]
-    assert 2600 <= stage["metrics"]["spill_bytes"]["value"] <= 2800
+    spilled = stage["metrics"]["spill_bytes"]["value"]
+    assert 2600 <= spilled <= 2800
     texts = [item["text"] for item in document["diagnosis"]["stages"][0]["evidence"]]
-    assert texts[0].startswith("spills 2.7 kB of local memory a thread")
+    assert texts[0].startswith(f"spills {spilled / 1024:.1f} KB of local memory a thread")
     assert texts[1].startswith("a wait after every HGMMA: ")
 
 
@@ -152,3 +155,17 @@ def test_another_chip_falls_off_and_says_that_the_tiling_is_not_for_it(tmp_path:
     assert "tiling not tuned for sm_100: it is meant for sm_90" in text
     assert "sm_100 names no product: its peaks are unknown" in text
     assert "no contract" in text
+
+
+@needs_cutile
+def test_the_next_step_checks_the_kernel_that_was_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a GPU, `flash_mla` alone runs torch's version; v1 is in cuTile only."""
+    monkeypatch.setattr(run_refusals, "cuda_devices", tuple)
+    base, v1 = find("flash_mla", None, "cutile"), find("flash_mla", "v1")
+    assert for_running(base, "mla run flash_mla") == "mla run flash_mla --language=cutile"
+    assert for_running(base, "mla run cutile:flash_mla") == "mla run cutile:flash_mla"
+    assert for_running(v1, "mla run flash_mla v1") == "mla run flash_mla v1"
+    eager = find("flash_mla", None, "torch")
+    assert for_running(eager, "mla run flash_mla") == "mla run flash_mla"

@@ -171,7 +171,8 @@ def _syntax(option: PlanOption) -> str:
 def _entry(option: PlanOption, width: int) -> list[str]:
     default = "" if option.default in ("", None) else str(option.default)
     if option.kind is bool:
-        default = "yes" if option.default is True else "no"
+        off = f"; --{option.name}=false: not"
+        default = f"yes{off}" if option.default is True else "no"
     default = f"{default} {option.unit}".strip() if default else "none"
     text = f"{option.help} (default: {default})".strip()
     wrapped = _wrapped(text, width + 3)

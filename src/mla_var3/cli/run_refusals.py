@@ -1,7 +1,14 @@
 """What a machine cannot do with a plan, and the commands that do work there."""
 
 from mla_var3.core.errors import BadArgument, MachineCannot
-from mla_var3.core.locate import is_installed, kernel_name, list_kernels, nearest
+from mla_var3.core.locate import (
+    file_of,
+    is_installed,
+    kernel_name,
+    language_order,
+    list_kernels,
+    nearest,
+)
 from mla_var3.core.params import PlanOption, Value
 from mla_var3.core.plan import KernelPlan
 from mla_var3.measure.gpus import Gpu, cuda_devices
@@ -61,6 +68,17 @@ def needs_gpu(plan: type[KernelPlan], device: str) -> bool:
     return plan.LANGUAGE != "torch" and not device.startswith("cuda")
 
 
+def for_running(plan: type[KernelPlan], command: str) -> str:
+    """The command with this plan's language, where a run on this machine would take another."""
+    here = file_of(plan)
+    if here is None or ":" in command:
+        return command
+    same = (here.kernel, here.version)
+    languages = [file.language for file in list_kernels() if file[:2] == same]
+    first = min(languages, key=language_order(bool(cuda_devices())).index)
+    return command if first == here.language else f"{command} --language={here.language}"
+
+
 def no_gpu_lines(
     plan: type[KernelPlan], typed: dict[PlanOption, Value], name: str, version: str
 ) -> list[str]:
@@ -74,12 +92,13 @@ def _steps(
     plan: type[KernelPlan], typed: dict[PlanOption, Value], command: str
 ) -> list[tuple[str, str]]:
     options = "".join(f" --{o.name}={v}" for o, v in typed.items())
+    running = for_running(plan, command)
     found = []
     names = {field.name for field in plan.problem_fields()}
     small = "".join(f" --{key}={value}" for key, value in SMALL.items() if key in names)
     if is_installed("torch") and is_installed(plan.LANGUAGE):
         place = "the interpreter" if plan.LANGUAGE != "torch" else "torch"
-        found.append((f"{command}{small} --check", f"numerics, in {place}"))
+        found.append((f"{running}{small} --check", f"numerics, in {place}"))
     if is_installed(plan.LANGUAGE):
         gives = "registers, spills, predicted time"
         found.append((f"{command}{options} --prof_type=static --target=h200", gives))

@@ -8,7 +8,7 @@ from pathlib import Path
 from mla_var3.cli.console import show
 from mla_var3.cli.progress import Progress
 from mla_var3.cli.run_options import Typed
-from mla_var3.cli.run_refusals import SMALL
+from mla_var3.cli.run_refusals import SMALL, for_running
 from mla_var3.core.device import load_devices
 from mla_var3.core.locate import file_of, is_installed
 from mla_var3.core.plan import KernelPlan
@@ -61,6 +61,7 @@ def _torch_kept_out(plan: KernelPlan) -> Iterator[None]:
 def _next_steps(plan: KernelPlan, command: str) -> tuple[tuple[str, str], ...]:
     """Commands that work here; small sizes where an interpreter would have to run it."""
     steps = []
+    command = for_running(type(plan), command)
     if is_installed("torch") and cuda_devices():
         steps.append((f"{command} --check", "numerics, on this GPU"))
     elif is_installed("torch"):
