@@ -66,6 +66,18 @@ def test_what_it_leads_to_works(
     assert capfd.readouterr().out == screen
 
 
+def test_any_file_of_a_profile_names_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(store)
+    place = "static/fake_v1/b32_s16/20261201-101503"
+    shown = []
+    for name in ("", "/profile.json", "/report.md", "/contract.json"):
+        assert cli.main(["report", place + name]) == 0
+        shown.append(capfd.readouterr().out)
+    assert len(set(shown)) == 1
+
+
 def test_a_record_without_its_other_files_is_still_diagnosed(
     store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

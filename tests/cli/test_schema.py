@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 from tests.render.samples import attention, many
+from tests.support.timings import gpu_timing
 
 from mla_var3.cli import main as cli
 from mla_var3.core.record_file import save_profile
+from mla_var3.core.timing import save_timing
 from mla_var3.render.contract import build_contract
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.machine import render_json
@@ -27,11 +29,12 @@ def stored(tmp_path: Path) -> Path:
     (tmp_path / "contract.md").write_text(to_markdown(contract))
     text = msgspec.json.format(msgspec.json.encode(contract), indent=1)
     (tmp_path / "contract.json").write_bytes(text)
+    save_timing(gpu_timing([1e6, 2e6, 3e6]), tmp_path / "timing.json")
     (tmp_path / "diagnosis.json").write_text(render_json(profile, diagnosis, "a", None))
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["profile", "contract", "diagnosis"])
+@pytest.mark.parametrize("kind", ["profile", "contract", "diagnosis", "timing"])
 def test_the_printed_schema_fits_what_is_stored(kind: str, stored: Path, capfd: Capture) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     assert cli.main(["schema", kind]) == 0
@@ -50,6 +53,7 @@ def test_the_printed_schema_fits_what_is_stored(kind: str, stored: Path, capfd: 
         (".", "profile of 12 stages\n"),
         ("contract.md", "valid: contract.md, contract of 11 stages\n"),
         ("contract.json", "valid: contract.json, contract of 12 stages\n"),
+        ("timing.json", "valid: timing.json, timing of 3 samples\n"),
         ("diagnosis.json", "valid: diagnosis.json, diagnosis of 12 stages\n"),
     ],
 )

@@ -46,8 +46,7 @@ def run(argv: list[str]) -> int:
         return _index(options)
     if not options.profile:
         raise BadArgument("give a PROFILE: mla report out/profiles/… (mla list shows them)")
-    path = Path(options.profile)
-    _need_stored(path)
+    path = _stored(Path(options.profile))
     out_dir = Path(options.out_dir) if options.out_dir else None
     devices = Path(options.devices) if options.devices else None
     reports = write_reports(path, devices, out_dir)
@@ -58,10 +57,15 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _need_stored(path: Path) -> None:
-    """Raise `BadArgument` for a report file: it has no profile folder yet."""
-    if path.is_file() and path.suffix != ".json":
-        raise BadArgument(f"{path.name} is no stored profile: mla import {path.name} makes one")
+def _stored(path: Path) -> Path:
+    """The profile that was meant; `BadArgument` for a report file, which has no folder yet."""
+    if not path.is_file() or path.name == artifacts.PROFILE:
+        return path
+    if (path.parent / artifacts.PROFILE).is_file():  # another file of a profile
+        return path.parent
+    if path.suffix == ".json":
+        return path
+    raise BadArgument(f"{path.name} is no stored profile: mla import {path.name} makes one")
 
 
 def _show(reports: Reports, folder: Path, place: Path, json: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mla_var3.cli.arguments import nearest, parse
 from mla_var3.cli.console import show
 from mla_var3.cli.options import option, positional
-from mla_var3.core import record_file
+from mla_var3.core import record_file, timing
 from mla_var3.core.errors import BadArgument, MlaError, NoUsableData
 from mla_var3.render import contract, machine
 from mla_var3.runtime.checking import check_file
@@ -16,22 +16,23 @@ SCHEMAS = {
     "profile": record_file.json_schema,
     "contract": contract.json_schema,
     "diagnosis": machine.json_schema,
+    "timing": timing.json_schema,
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class Schema:
-    """The JSON Schema of a stored profile, a contract or the diagnosis; or check a file."""
+    """The JSON Schema of a profile, a contract, the diagnosis or a timing; or check a file."""
 
     kind: str = positional(
-        "profile, contract or diagnosis",
+        "profile, contract, diagnosis or timing",
         metavar="FORMAT",
         shown="default: profile",
         default="profile",
     )
     check: str = option(
         "",
-        "check this profile.json, contract.json, contract.md or --json output instead",
+        "check this profile, contract, timing.json or --json output instead",
         metavar="FILE",
         shown="default: print the schema",
     )

@@ -132,7 +132,9 @@ def save_timing(timing: Timing, path: Path) -> None:
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of `timing.json`."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"{FORMAT} 1"}
-    return head | msgspec.json.schema(Timing)
+    schema = msgspec.json.schema(Timing)
+    schema["$defs"]["Timing"]["required"] += ["format", "schema_version"]
+    return head | schema
 
 
 def _rounded(timing: Timing) -> Timing:

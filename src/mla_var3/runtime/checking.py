@@ -10,6 +10,8 @@ import msgspec
 from mla_var3.core.errors import MlaError, NotFound, NoUsableData
 from mla_var3.core.record_file import FORMAT as PROFILE_FORMAT
 from mla_var3.core.record_file import load_profile
+from mla_var3.core.timing import FORMAT as TIMING_FORMAT
+from mla_var3.core.timing import Timing
 from mla_var3.render.contract import FORMAT as CONTRACT_FORMAT
 from mla_var3.render.contract import Contract
 from mla_var3.render.contract_grammar import ContractViolation, parse
@@ -21,6 +23,7 @@ _MOST_BYTES = 64 * 1024 * 1024
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     CONTRACT_FORMAT: Contract,
     DIAGNOSIS_FORMAT: DiagnosisDocument,
+    TIMING_FORMAT: Timing,
 }
 _PATH = re.compile(r" - at `(?:key in )?\$([^`]*)`")
 
@@ -71,6 +74,8 @@ def _check_json(path: Path, text: str) -> str:
     except (MlaError, msgspec.ValidationError) as error:
         raise NoUsableData(_violation(path, text, str(error))) from None
     word = kind.rpartition("/")[2]
+    if isinstance(found, Timing):
+        return f"{word} of {len(found.series.samples_ns)} samples"
     return f"{word} of {_count(found.stages if word == 'contract' else found.profile.stages)}"
 
 
