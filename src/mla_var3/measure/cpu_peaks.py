@@ -20,7 +20,7 @@ CACHE_SHARE = 8
 """A copy of so small a part of the last cache level stays inside it, also where others use it."""
 MATMUL = 512
 """Side of the products of narrow types: some CPUs take seconds for a large one."""
-LIMIT_S = 0.4
+LIMIT_S = 0.2
 NARROW = {"bf16": "bfloat16", "fp16": "float16"}
 
 Measure = Callable[[], CpuPeaks]

@@ -11,7 +11,7 @@ import msgspec
 
 from mla_var3 import conf
 from mla_var3.core import artifacts
-from mla_var3.core.errors import MachineCannot, MlaError, UnreadableFile
+from mla_var3.core.errors import MachineCannot, MlaError, NoUsableData, UnreadableFile
 from mla_var3.core.record import Profile
 from mla_var3.measure.child import ChildResult, run_child
 from mla_var3.measure.clocks import run_tool
@@ -134,7 +134,7 @@ def _cause(tool: Tool, job: NcuJob, result: ChildResult, no_report: bool) -> Mla
         driver=tool.driver,
         timed_out=result.timed_out,
         limit_s=tool.seconds,
-        no_report=no_report,
+        no_report=no_report and not result.returncode,
     )
     found = explain("ncu", result.text, result.returncode, context)
     if isinstance(found, MachineCannot):
@@ -146,7 +146,7 @@ def _cause(tool: Tool, job: NcuJob, result: ChildResult, no_report: bool) -> Mla
     if found is not None:
         return found
     last = next((line.strip() for line in reversed(result.tail) if line.strip()), "no output")
-    return MlaError(f"ncu ended with code {result.returncode}: {last[:200]} (see {LOG})")
+    return NoUsableData(f"ncu ended with code {result.returncode}: {last[:200]} (see {LOG})")
 
 
 def _version(tool: Tool) -> str:
