@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mla_var3.analyse import divergence, dram_roof
-from mla_var3.analyse.facts import L1_UNITS, PIPES, Facts
+from mla_var3.analyse.facts import ASYNC_FAMILIES, L1_UNITS, PIPES, Facts
 from mla_var3.analyse.knowledge import limit
 from mla_var3.analyse.verdict import Remarks, Verdict, at_most, fact, weaker
 from mla_var3.analyse.words import percent, unit, whole
@@ -79,6 +79,19 @@ def _l1(facts: Facts, value: float, confidence: Confidence) -> Verdict:
         )
     if access.uncoalesced:
         return _uncoalesced(facts, value, confidence)
+    if _feeds_tensor(facts):
+        return Verdict(
+            cause="mma_operands",
+            phrase="mma_operands",
+            confidence=confidence,
+            figures={
+                "value": percent(value),
+                "tensor": percent(facts.tensor or 0.0),
+                "family": facts.mma_family or "",
+            },
+            keys=("l1_data", "l1_shared", "lsu_requests", "tensor"),
+            trigger=percent(value),
+        )
     return Verdict(
         cause="l1",
         phrase="l1",
@@ -91,6 +104,16 @@ def _l1(facts: Facts, value: float, confidence: Confidence) -> Verdict:
         keys=(facts.highest[0],),
         trigger=percent(value),
     )
+
+
+def _feeds_tensor(facts: Facts) -> bool:
+    """Whether tensor instructions read the wavefronts: shared memory, not asked for by loads."""
+    wavefronts, requests = facts.get("l1_data"), facts.get("lsu_requests")
+    if wavefronts is None or requests is None or not shared_dominates(facts):
+        return False
+    few = requests <= limit("operand_requests") / 100.0 * wavefronts
+    busy = (facts.tensor or 0.0) >= limit("operand_tensor")
+    return few and busy and facts.mma_family in ASYNC_FAMILIES
 
 
 def _l1_stage(facts: Facts, value: float) -> str:
