@@ -17,6 +17,8 @@ from mla_var3.runtime.profiling import MODES, Mode
 
 SMALL = {"b": 1, "h": 4, "s": 3, "t": 200}
 """A problem that an interpreter finishes in seconds."""
+MEASURED = {"b": 1, "h": 8, "s": 4, "t": 1024}
+"""A problem that a CPU is profiled with in half a minute."""
 
 
 def find_mode(word: str) -> Mode:
@@ -105,7 +107,8 @@ def _steps(
     kernel = kernel_name(plan)
     if is_installed("torch") and plan.LANGUAGE != "torch":
         if any(file.kernel == kernel and file.language == "torch" for file in list_kernels()):
-            torch = f"mla run {kernel} --language=torch{small} --check"
-            found.append((torch, "the torch version on this CPU"))
+            sizes = "".join(f" --{key}={value}" for key, value in MEASURED.items() if key in names)
+            torch = f"mla run {kernel} --language=torch{sizes}"
+            found.append((torch, "a real profile of the torch version on this CPU"))
     found.append(("mla diagnose FILE.ncu-rep", "a report recorded elsewhere"))
     return found

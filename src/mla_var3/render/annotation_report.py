@@ -41,7 +41,7 @@ CPU_LEGEND = (
 
 def render_annotation_report(view: AnnotationView, no_contract: str = "") -> str:
     """The whole report as Markdown."""
-    lines = [f"# {md(view.title)}: annotation", "", md(" ".join(headline(view))), ""]
+    lines = [f"# {md(view.title)}: annotation", "", md(" · ".join(line.strip() for line in headline(view))), ""]
     if view.profile.failure:
         lines += [f"**PARTIAL: {md(view.profile.failure)}**", ""]
     lines += _verdict(view)
@@ -60,7 +60,8 @@ def render_annotation_report(view: AnnotationView, no_contract: str = "") -> str
 def _verdict(view: AnnotationView) -> list[str]:
     diagnosis = view.diagnosis
     word = CLASS_WORDS[diagnosis.bound]
-    text = f"**{word}**: {md(diagnosis.root_cause)} Confidence {diagnosis.confidence}."
+    cause = md(diagnosis.root_cause).rstrip(".")
+    text = f"**{word}**: {cause}. Confidence {diagnosis.confidence}."
     tries = [
         opportunity_text(item) + f"; trigger: {item.trigger}" for item in diagnosis.opportunities
     ]

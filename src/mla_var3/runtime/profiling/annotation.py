@@ -6,7 +6,7 @@ tells where the time goes.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from mla_var3.analyse.across_runs import against
+from mla_var3.conf import table
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun, save_run
 from mla_var3.core.device import load_devices
@@ -148,6 +149,9 @@ def _timed(
     if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1:
         why = f"its stages run on {runnable.streams} streams at the same time: one time of the "
         return None, AnnotationRun(no_event=f"{why}whole would hide how they overlap")
+    if gpu is None:
+        shorter = table("annotation")["cpu_settings"] | options.settings
+        options = replace(options, settings=shorter)
     _step(options, "event: warm-up and samples")
     begin = time.monotonic()
     timing = options.time_plan(plan, gpu, folder, bench_runs, options)
