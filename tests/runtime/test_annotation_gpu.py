@@ -14,6 +14,7 @@ from tests.support.range_plans import MoreStages, OpsPlan, RangesPlan, TogetherP
 
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import load_run
+from mla_var3.core.errors import BadArgument, MachineCannot
 from mla_var3.core.record_file import load_profile
 from mla_var3.measure.ncu_reader import read_report
 from mla_var3.render.annotation_screen import AnnotationRequest
@@ -23,6 +24,7 @@ from mla_var3.runtime.diagnosing import diagnose_file
 from mla_var3.runtime.profiling.annotation import annotation_profile_plan
 from mla_var3.runtime.reporting import make_reports
 from mla_var3.runtime.result import ProfileResult
+from mla_var3.runtime.store import stored_profiles
 
 Recording = Callable[[str], Path]
 
@@ -169,6 +171,8 @@ def test_contract_and_plot(attention: FakeNcu) -> None:
     picture = (result.out_dir / "plots/roofline.svg").read_text()
     texts = [node.text for node in ElementTree.fromstring(picture).iter() if node.text]
     assert "fa, model" in texts and "mm, counters" in texts
+    assert "end to end, timed by events" in texts
+    assert "copy, model" not in texts  # no FLOPs: nowhere on the plot
     # 989.5 TFLOP/s over 4814.304 GB/s: 205.5 FLOP/byte
     assert any(re.match(r"ridge 20\d FLOP/byte", text) for text in texts)
 
@@ -246,3 +250,17 @@ def test_out_dir_and_times_that_do_not_add_up(attention: FakeNcu, tmp_path: Path
     assert result.out_dir == tmp_path / "here"
     # 612.768 + 259.648 + 1419.744 = 2292.16 µs: 34.5 % less than 3500
     assert any("sum to 35 % less than the plan takes" in text for text in result.profile.warnings)
+
+
+def test_a_version_that_is_not_there(attention: FakeNcu) -> None:
+    with pytest.raises(BadArgument, match="it has no other versions"):
+        annotation_profile_plan(RangesPlan(), version="v2", options=options(attention))
+    assert not attention.calls_file.exists()
+
+
+def test_no_permission_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
+    text = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU"
+    ncu = FakeNcu(tmp_path / "tool", f"print({text!r})\nsys.exit(1)")
+    with pytest.raises(MachineCannot, match="ERR_NVGPUCTRPERM"):
+        annotation_profile_plan(RangesPlan(), options=options(ncu))
+    assert stored_profiles(artifacts.PROFILES) == []

@@ -52,7 +52,9 @@ def roofs(profile: Profile, device: Device | None) -> tuple[Roofs, ...]:
     longest_first = sorted(profile.of_plan, key=lambda pair: -(pair[0].value("duration") or 0.0))
     for stage, _ in longest_first:
         line = roofline_of_stage(stage, profile.environment, device)
-        if line.dtype is None or line.peak_tflops is None or line.peak_gbps is None:
+        if line.dtype is None or not line.flops:
+            continue
+        if line.peak_tflops is None or line.peak_gbps is None:
             continue
         roof = Roofs(
             label=f"{line.dtype} dense",
@@ -132,6 +134,7 @@ def _whole(stage: Stage) -> RooflineRow:
     return RooflineRow(
         stage=stage.name,
         side="model",
+        state="by model, timed by events",
         duration_ns=time,
         flops=flops,
         bytes=moved,

@@ -44,7 +44,7 @@ _RUN: tuple[tuple[str, type, str, str], ...] = (
     ("seed", int, "seed of the random inputs, a whole number", "0"),
     ("cache", str, "state of the cache before each timed sample: cold or warm", "cold"),
     ("limit_s", int, "time limit of a measuring child", "600 s"),
-    ("json", bool, "one JSON document instead of the screen (event, static)", ""),
+    ("json", bool, "one JSON document instead of the screen (annotation, event, static)", ""),
 )
 RUN_OPTIONS = tuple(
     PlanOption(name, name, "", kind, False, default, about, "")

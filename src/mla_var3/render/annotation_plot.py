@@ -24,8 +24,9 @@ def annotation_plot(view: AnnotationView) -> str:
 def _point(row: RooflineRow) -> PlotPoint | None:
     if row.intensity is None or row.tflops is None:
         return None
+    source = row.state.partition(":")[0].rpartition(", ")[2] or row.side
     return PlotPoint(
-        label=f"{row.stage}, {row.state.partition(':')[0] or row.side}",
+        label=f"{row.stage}, {source}",
         group=row.stage,
         intensity=row.intensity,
         tflops=row.tflops,
