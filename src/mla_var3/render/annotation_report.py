@@ -41,7 +41,8 @@ CPU_LEGEND = (
 
 def render_annotation_report(view: AnnotationView, no_contract: str = "") -> str:
     """The whole report as Markdown."""
-    lines = [f"# {md(view.title)}: annotation", "", md(" · ".join(line.strip() for line in headline(view))), ""]
+    first = " · ".join(line.strip() for line in headline(view))
+    lines = [f"# {md(view.title)}: annotation", "", md(first), ""]
     if view.profile.failure:
         lines += [f"**PARTIAL: {md(view.profile.failure)}**", ""]
     lines += _verdict(view)
