@@ -1,0 +1,47 @@
+"""The profiles that are shipped: valid, readable anywhere, and of no machine but the GPU's kind."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mla_var3 import load_profile
+from mla_var3.render.contract_grammar import parse
+from mla_var3.runtime.checking import check_file
+
+ROOT = Path(__file__).parents[2] / "examples" / "h200"
+FOLDERS = sorted(folder for folder in ROOT.iterdir() if folder.is_dir())
+TEXTS = {".json", ".md", ".svg"}
+MACHINE = re.compile(r"/(?:home|opt|root|tmp|work)/")
+
+
+def test_every_kernel_and_both_modes_are_there() -> None:
+    names = {folder.name for folder in FOLDERS}
+    for mode in ("annotation", "event"):
+        for kernel in ("flash_mla", "flash_attention"):
+            for version in ("base", "v1"):
+                assert {f"{mode}_{kernel}_{version}_s{s}" for s in (1, 16)} <= names
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_profile_is_valid_and_names_no_machine(folder: Path) -> None:
+    profile = load_profile(folder)
+    assert profile.environment.device == "NVIDIA H200"
+    assert profile.mode == folder.name.partition("_")[0]
+    assert profile.status == "OK"
+    assert profile.end_to_end is not None and profile.end_to_end.metrics["duration"].value > 9e4
+    parse((folder / "contract.md").read_text(encoding="utf-8"))
+    check_file(folder / "contract.json")
+    for path in folder.rglob("*"):
+        if path.suffix in TEXTS:
+            assert not MACHINE.search(path.read_text(encoding="utf-8")), path
+
+
+def test_the_control_plans_reach_what_is_known() -> None:
+    """4.27 TB/s of a copy; 690 TFLOP/s of a sustained matmul: by hand from the durations."""
+    copy = load_profile(ROOT / "event_control_copy").end_to_end
+    matmul = load_profile(ROOT / "event_control_matmul").end_to_end
+    assert copy is not None and matmul is not None
+    assert 2 * 2**29 / copy.metrics["duration"].value == pytest.approx(4270, rel=0.05)
+    tflops = 2 * 8192**3 / matmul.metrics["duration"].value / 1e3
+    assert tflops == pytest.approx(690, rel=0.05)
