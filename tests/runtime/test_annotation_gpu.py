@@ -101,7 +101,7 @@ def test_the_folder_holds_what_the_spec_names(attention: FakeNcu) -> None:
     assert (folder / "profile.json").stat().st_size <= 8192 + 8192 * 3
     assert load_profile(folder) == result.profile
     run = load_run(folder / artifacts.ANNOTATION)
-    assert (run.passes, run.counters) == (38, 82)
+    assert (run.passes, run.counters) == (38, 88)
     assert run.tilings == {"fa": "default"} and run.before is None
 
 

@@ -67,9 +67,8 @@ def _how(whole: Stage | None) -> str | None:
 
 def _notes(earlier: Profile, now: Profile) -> tuple[str, ...]:
     notes = []
-    if earlier.plan and now.plan and earlier.plan.version != now.plan.version:
-        pass  # another version has tilings of its own
-    elif earlier.tilings != now.tilings:
+    versions = {profile.plan.version for profile in (earlier, now) if profile.plan}
+    if len(versions) < 2 and earlier.tilings != now.tilings:  # another version has its own
         changed = [name for name in now.tilings if earlier.tilings.get(name) != now.tilings[name]]
         notes.append(f"tiling differs ({', '.join(changed) or 'stages'})")
     clock = _clock_change(earlier.end_to_end, now.end_to_end)

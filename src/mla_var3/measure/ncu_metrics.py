@@ -31,6 +31,7 @@ class _Annotation(msgspec.Struct, frozen=True):
     """The parts of conf/annotation.json that choose counters."""
 
     facts: tuple[str, ...]
+    also: tuple[str, ...]
     work: dict[str, tuple[str, ...]]
     stalls: Stalls
     absent: dict[Chip, tuple[str, ...]]
@@ -90,8 +91,8 @@ def metric_set(
         for key, why in annotation().left_out.items()
         if key not in keys
     }
-    ordered = [name for name in names if name in asked] + _stalls(chip, told)
-    return MetricSet(tuple(ordered), missing | reasons)
+    ordered = (*annotation().also, *(name for name in names if name in asked))
+    return MetricSet((*ordered, *_stalls(chip, told)), missing | reasons)
 
 
 def explained(stage: Stage, metrics: MetricSet) -> Stage:

@@ -89,15 +89,9 @@ def annotation_profile_plan(
     gpu = options.gpu or find_gpu(plan, options.device)
     if options.gpu is None:
         need_language(plan)
-    now = datetime.now(UTC)
-    wanted = (
-        Path(out_dir)
-        if out_dir
-        else artifacts.profile_folder(
-            artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
-        )
-    )
     tool = _tool(gpu, options) if gpu else None
+    now = datetime.now(UTC)
+    wanted = Path(out_dir) if out_dir else _place(plan, now)
     with new_folder(wanted) as folder:
         work = folder.work
         with kept_on_failure(work, wanted, (artifacts.TIMING, artifacts.NCU_LOG)):
@@ -118,6 +112,13 @@ def annotation_profile_plan(
         profile=reports.read.profile,
         diagnoses=reports.read.diagnosis,
         no_contract=reports.no_contract,
+    )
+
+
+def _place(plan: KernelPlan, now: datetime) -> Path:
+    """Where the command line would put it."""
+    return artifacts.profile_folder(
+        artifacts.PROFILES, MODE, folder_name(type(plan)), problem_folder(plan), timestamp(now)
     )
 
 
