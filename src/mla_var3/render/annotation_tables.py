@@ -42,9 +42,11 @@ def total_text(view: AnnotationView) -> str:
     if whole is None or time is None:
         return f"n/a: {view.run.no_event or 'the plan was not timed end to end'}"
     parts = [f"{units.duration(time)} end to end"]
-    flops = whole.value("achieved_tflops")
-    if flops is not None:
+    flops, moved = whole.value("achieved_tflops"), whole.value("achieved_gbps")
+    if flops:
         parts.append(flop_rate(flops))
+    elif moved:
+        parts.append(f"{rate(moved)} GB/s")
     parts.append(_share_text(view, whole))
     return " · ".join(part for part in parts if part)
 
