@@ -53,10 +53,11 @@ def rounds(request: pytest.FixtureRequest) -> int:
 def test_random_kills_leave_nothing(tmp_path: Path, rounds: int) -> None:
     chance = random.Random(20261201)
     locks = tmp_path / "locks"
+    ours = f"74.{os.getpid()}"  # seconds to sleep; another run of this test has its own
     hit = dict.fromkeys(("parent", "guard", "child", "grandchild", "none"), 0)
     for number in range(rounds):
         wanted = tmp_path / "profiles" / f"p{number}"
-        marker = f"74.{number:03d}"
+        marker = f"{ours}{number:03d}"
         words = [sys.executable, "-c", PARENT, str(wanted), str(locks), marker]
         parent = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.05, 0.8))
@@ -84,4 +85,4 @@ def test_random_kills_leave_nothing(tmp_path: Path, rounds: int) -> None:
     assert hit["parent"]
     left = [path.name for path in (tmp_path / "profiles").iterdir()]
     assert all(name.startswith((".incomplete-", "p")) for name in left)
-    assert processes_of("74.") == []
+    assert processes_of(ours) == []
