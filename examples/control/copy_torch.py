@@ -1,8 +1,8 @@
 """Control: one copy in device memory. What the workbench says of it is known beforehand.
 
-source [elements] is written to target with its sign turned: a plain `copy_` is a copy of the driver,
-no kernel, and ncu does not see it. 512 MiB read and 512 MiB written: an H200 reaches about 4.27 TB/s
-of its 4.8.
+source [elements] is written to target with its sign turned: a plain `copy_` is a copy of the
+driver, no kernel, and ncu does not see it. 512 MiB read and 512 MiB written: an H200 reaches about
+4.27 TB/s of its 4.8.
 """
 
 from dataclasses import dataclass
