@@ -1,8 +1,8 @@
-"""What ran on the GPU (or CPU) and when: `spans.json`, the record of `nsys` mode beside profile.json.
+"""What ran on the GPU (or CPU) and when: `spans.json`, beside profile.json in `nsys` mode.
 
-All times are nanoseconds on one clock, counted from the start of the capture. What a collector does
-not tell is None or absent, with the reason in `missing`; nothing here names a host, a user, a folder
-or an environment variable.
+All times are nanoseconds on one clock, counted from the start of the capture. What a collector
+does not tell is None or absent, with the reason in `missing`; nothing here names a host, a user, a
+folder or an environment variable.
 """
 
 from pathlib import Path
