@@ -11,7 +11,7 @@ import pytest
 from mla_var3.core.errors import BadArgument, KernelFailed, MachineCannot
 from mla_var3.core.plan import ConcurrentKernels, Cost, Kernel, KernelPipeline, Runnable, Tiling
 from mla_var3.measure import launch
-from mla_var3.measure.launch import launch_stage, run_plan
+from mla_var3.measure.launch import enqueue, launch_stage, run_plan
 
 
 def stage(name: str, launch: Callable[[], None] | None) -> Kernel:
@@ -100,6 +100,29 @@ def test_concurrent_stages_fork_from_the_caller_and_join_it(cuda_log: list[str])
         "synchronize",
         "off",
     ]
+
+
+@pytest.mark.parametrize(
+    ("streams", "expected"),
+    [
+        (2, "on s0 <a a a> off on s1 <b b b> off <c c c>"),
+        (1, "<a a a> <b b b> <c c c>"),
+    ],
+)
+def test_what_opens_around_a_stage_holds_its_launch_alone(
+    cuda_log: list[str], streams: int, expected: str
+) -> None:
+    @contextmanager
+    def around(name: str) -> Iterator[None]:
+        cuda_log.append(f"<{name}")
+        yield
+        cuda_log.append(f"{name}>")
+
+    a, b, c = logging(cuda_log, "a", "b", "c")
+    enqueue(ConcurrentKernels((a, b), after=(c,), streams=streams), around)
+    assert " ".join(line for line in cuda_log if "event" not in line and "rec" not in line) == (
+        expected
+    )
 
 
 @pytest.mark.parametrize("which", [0, 1, 3])

@@ -1,17 +1,21 @@
 """Runs what a plan launches, once: on CUDA with streams and events, on the CPU in order."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
 from mla_var3.core.errors import KernelFailed, MachineCannot, MlaError
 from mla_var3.core.plan import ConcurrentKernels, Kernel, Runnable, stages_of
 
+Around = Callable[[str], AbstractContextManager[Any]]
+"""Opens something around the launch of a stage, by its name: a range for a profiler."""
+
 
 def run_plan(runnable: Runnable, device: str) -> None:
     """Run every stage once and wait for the end. Stages of `ConcurrentKernels` overlap on CUDA."""
     if not device.startswith("cuda"):
-        for kernel in stages_of(runnable):
-            launch_stage(kernel)
+        launch_in_order(runnable)
         return
     import torch
 
@@ -24,15 +28,21 @@ def run_plan(runnable: Runnable, device: str) -> None:
             raise _failure("a stage", error) from error
 
 
-def enqueue(runnable: Runnable) -> None:
+def enqueue(runnable: Runnable, around: Around = nullcontext) -> None:
     """Put every stage on the current CUDA device, in the caller's stream's order, without waiting.
 
     Concurrent stages get streams of their own, forked from and joined to the caller's by events.
     """
     if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1:
-        _fork_and_join(runnable)
+        _fork_and_join(runnable, around)
     else:
-        for kernel in stages_of(runnable):
+        launch_in_order(runnable, around)
+
+
+def launch_in_order(runnable: Runnable, around: Around = nullcontext) -> None:
+    """Launch every stage, one after the other, on torch's current stream or on the CPU."""
+    for kernel in stages_of(runnable):
+        with around(kernel.name):
             launch_stage(kernel)
 
 
@@ -48,7 +58,7 @@ def launch_stage(kernel: Kernel) -> None:
         raise _failure(f"stage {kernel.name}", error) from error
 
 
-def _fork_and_join(runnable: ConcurrentKernels) -> None:
+def _fork_and_join(runnable: ConcurrentKernels, around: Around) -> None:
     import torch
 
     caller = torch.cuda.current_stream()
@@ -58,12 +68,13 @@ def _fork_and_join(runnable: ConcurrentKernels) -> None:
     for stream in streams:
         stream.wait_event(fork)
     for number, kernel in enumerate(runnable.stages):
-        with torch.cuda.stream(streams[number % len(streams)]):
+        with torch.cuda.stream(streams[number % len(streams)]), around(kernel.name):
             launch_stage(kernel)
     for stream in streams:
         caller.wait_event(stream.record_event())
     for kernel in runnable.after:
-        launch_stage(kernel)
+        with around(kernel.name):
+            launch_stage(kernel)
 
 
 @cache
