@@ -94,6 +94,17 @@ class TimelineDevice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     gbps: float | None = None
 
 
+class PlanTimeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a plan means its stages to do, by the names of their ranges."""
+
+    stages: tuple[str, ...]
+    """All stages in the order in which they are launched."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """Stages that are meant to overlap: those of a `ConcurrentKernels`."""
+    streams: int = 1
+    """Streams the plan was asked to use; 1 runs the stages one after the other."""
+
+
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`spans.json`. `operations` are ordered by start, `calls` and `ranges` too."""
 
@@ -102,6 +113,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     collector: Collector
     tool: str
     """`nsys 2025.3.2`, `torch 2.11.0`."""
+    plan: PlanTimeline | None = None
+    """What ran, where it was a plan of ours; None: a program of someone else."""
     devices: tuple[TimelineDevice, ...] = ()
     names: tuple[str, ...] = ()
     """Texts of calls and ranges."""
