@@ -1,5 +1,7 @@
 """The only place that spells the names of files and folders that a profile is made of."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 PROFILES = Path("out") / "profiles"
@@ -37,8 +39,16 @@ REPORT_VERBOSE_MD = "report-verbose.md"
 SOURCE = "source"
 SASS = "sass"
 PTX = "ptx"
+ANNOTATED_MD = "annotated.md"
 INLINE_STAGES = 10
 """Stages that stand in profile.json itself; the rest are files of their own in `stages/`."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
+_LONGEST_FOLDER = 80
+_RESERVED = frozenset(
+    {"con", "prn", "aux", "nul"} | {f"{p}{n}" for p in ("com", "lpt") for n in "123456789"}
+)
+"""Names that Windows keeps for devices."""
 
 
 def stage_file(position: int) -> str:
@@ -64,3 +74,28 @@ def autotuning_file(stage: str) -> str:
 def compiled_folder(stage: str) -> str:
     """`compiled/latent`: what the compiler made of a stage."""
     return f"{COMPILED}/{stage}"
+
+
+def annotated_file(folder: str) -> str:
+    """`source/latent/annotated.md`; `folder` is a name of `folder_names`."""
+    return f"{SOURCE}/{folder}/{ANNOTATED_MD}"
+
+
+def folder_names(names: Iterable[str]) -> dict[str, str]:
+    """Each stage's name as a file or folder name, no two alike on any file system.
+
+    Letters, digits, `.`, `-` and `_` are kept: `k [grid 64×2]#2` is `k_grid_64_2_2`.
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        base = _UNSAFE.sub("_", name).strip("._")[:_LONGEST_FOLDER] or "stage"
+        if base.split(".")[0].lower() in _RESERVED:
+            base = f"stage_{base}"
+        folder, number = base, 1
+        while folder.lower() in taken:
+            number += 1
+            folder = f"{base}-{number}"
+        taken.add(folder.lower())
+        found[name] = folder
+    return found
