@@ -122,7 +122,7 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The file a record was read from; its directory is not kept."""
 
     file: str
-    kind: Literal["ncu-rep", "ncu-csv"]
+    kind: Literal["ncu-rep", "ncu-csv", "nsys-sqlite", "nsys-rep"]
     bytes: int
     sha256: str
 

@@ -132,6 +132,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the collector says it lost; empty: nothing."""
     missing: dict[str, str] = {}
     """What the collector does not tell, with the reason: `ranges`, `calls`, `memcpy`."""
+    remarks: tuple[str, ...] = ()
+    """What the reader says of the file: an unknown schema version, a table by another name."""
 
     def shape_of(self, operation: Operation) -> Shape:
         """What an operation is."""
