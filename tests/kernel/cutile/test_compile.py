@@ -1,6 +1,7 @@
 """Every version compiled for sm_90 without a GPU: the wgmma path, no spills, the shared memory."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mla_var3.core.errors import KernelFailed, MachineCannot
 from mla_var3.core.plan import CompiledStage, stages_of
 from mla_var3.kernel.cutile import compile as compiling
 from mla_var3.kernel.cutile import toolkit
+from mla_var3.kernel.cutile.ptx import ptx_of
 from mla_var3.kernel.cutile.toolkit import find_tool, missing_tool
 
 TOOLS = ("tileiras", "cuobjdump", "nvdisasm")
@@ -36,7 +38,9 @@ EXPECTED: dict[tuple[str, str], dict[str, Any]] = {
     },
 }
 """With tileiras 13.4. Of 233,472 bytes of an SM: one block, one, two, one."""
-ARTIFACTS = {"kernel.cubin", "kernel.mlir", "kernel.sass", "kernel.tilebc", "resources.txt"}
+ARTIFACTS = {
+    "kernel.cubin", "kernel.mlir", "kernel.ptx", "kernel.sass", "kernel.tilebc", "resources.txt"
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +95,36 @@ def test_the_artifacts_agree_with_each_other(tmp_path: Path) -> None:
     assert sum(made.opcodes.values()) == len(instructions)
     assert count(made, "HGMMA") == listing.count("HGMMA.")
     assert made.barriers == 2  # EIATTR_NUM_BARRIERS
+
+
+def test_the_ptx_is_whole(tmp_path: Path) -> None:
+    """NVIDIA's own assembler makes the same number of instructions of it."""
+    folder = tmp_path / "out"
+    compiled("flash_mla", "flash_mla", folder, "sm_90", s=3, t=200)
+    text = (folder / "kernel.ptx").read_text()
+    assert text.startswith(".version ") and text.endswith("}\n")
+    assert "source_section" not in text and "/" not in re.sub(r"//[^\n]*", "", text)
+    ptxas = find_tool("ptxas")
+    if ptxas is None:
+        pytest.skip("ptxas is not installed")
+    again = tmp_path / "again.cubin"
+    words = [str(ptxas), "-arch=sm_90a", str(folder / "kernel.ptx"), "-o", str(again)]
+    subprocess.run(words, check=True, capture_output=True)
+    listings = [toolkit.run_tool("nvdisasm", "-c", str(folder / "kernel.cubin"))]
+    listings.append(toolkit.run_tool("nvdisasm", "-c", str(again)))
+    numbers = [len(re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+\S", x, re.MULTILINE)) for x in listings]
+    assert numbers[0] == numbers[1] > 500
+
+
+def test_a_cubin_without_ptx_says_so(tmp_path: Path) -> None:
+    compiled("flash_mla", "flash_mla", tmp_path, "sm_90", s=3, t=200)
+    cubin = (tmp_path / "kernel.cubin").read_bytes()
+    with pytest.raises(LookupError, match="keeps no PTX"):
+        ptx_of(cubin.replace(b".nv_debug_ptx_txt", b".nv_other_ptx_txt"))
+    with pytest.raises(LookupError, match="damaged"):
+        ptx_of(cubin[:2000])
+    with pytest.raises(LookupError, match="no 64-bit ELF"):
+        ptx_of(b"text")
 
 
 def test_remarks_name_no_directory_and_say_what_loads_by_tma(tmp_path: Path) -> None:

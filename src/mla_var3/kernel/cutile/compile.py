@@ -18,6 +18,7 @@ from mla_var3.core.plan import CompiledStage
 from mla_var3.kernel.cutile.arguments import TileCall, signature
 from mla_var3.kernel.cutile.cubin import count_opcodes, read_resources
 from mla_var3.kernel.cutile.hooks import compiler_remarks
+from mla_var3.kernel.cutile.ptx import ptx_of
 from mla_var3.kernel.cutile.remarks import in_words, without_directories
 from mla_var3.kernel.cutile.toolkit import (
     compiler_version,
@@ -29,12 +30,12 @@ from mla_var3.kernel.cutile.toolkit import (
 CACHE = Path(".cache") / "cutile-static"
 """Finished folders by the hash of what they come from; `MLA_COMPILE_CACHE` names another place,
 `off` none. The compiler's own cache (`CUDA_TILE_CACHE_DIR`) serves launches too."""
-FORMAT = "1"
+FORMAT = "2"
 SUMMARY = "compiled.json"
 
 
 def compile_to_files(call: TileCall, folder: Path, arch: str) -> CompiledStage:
-    """Write kernel.tilebc, .mlir, .cubin, .sass, resources.txt and remarks.yaml into `folder`.
+    """Write kernel.tilebc, .mlir, .ptx, .cubin, .sass, resources.txt, remarks.yaml into `folder`.
 
     What a missing tool would have given is in `missing` with the line that installs the tool.
     Raises `MachineCannot` without a compiler and `KernelFailed` where the kernel does not compile.
@@ -74,6 +75,7 @@ def _compile(call: TileCall, bytecode: bytes, folder: Path, arch: str) -> Compil
         return text
 
     write("kernel.mlir", lambda: run_tool("tileirdisasm", str(folder / "kernel.tilebc")))
+    write("kernel.ptx", lambda: ptx_of(cubin.read_bytes()))
     listing = write("kernel.sass", lambda: run_tool("nvdisasm", "-c", str(cubin)))
     usage = write("resources.txt", lambda: run_tool("cuobjdump", "-res-usage", str(cubin)))
     symbol = signature(call).symbol or ""
