@@ -166,3 +166,13 @@ def test_the_estimate_is_near_what_a_check_takes(plan: KernelPlan) -> None:
     check_plan(plan, "cpu", seed=0)
     seconds = time.perf_counter() - start
     assert seconds / 10 < estimate_cpu_seconds(plan) < seconds * 20
+
+
+def test_a_run_on_the_cpu_costs_what_it_makes_there() -> None:
+    """`plan` makes grids for the default SMs where tensors lie on a CPU, whatever was set."""
+
+    class Split(Interpreted):
+        def plan_empty(self) -> Kernel:
+            return replace(super().plan_empty(), cpu_seconds=float(self.target_sms or 10))
+
+    assert estimate_cpu_seconds(Split().for_sms(1000), RATE) == estimate_cpu_seconds(Split(), RATE)

@@ -240,6 +240,8 @@ def test_grids_are_made_for_the_sms_of_the_target(tmp_path: Path) -> None:
     for target, blocks in (("rtx-5090", 170), ("h200", 132), ("sm_90", 7)):
         made = static_profile_plan(OneBlockAnSm(b=1), tmp_path / target, target=target)
         assert [stage.value("grid_size") for stage in made.profile.stages] == [blocks]
+        said = any("grids and splits follow the SMs" in text for text in made.profile.warnings)
+        assert said == (target == "sm_90")
 
 
 def test_waves_are_of_the_sms_that_a_stage_is_given(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from mla_var3.core.plan import DTYPE_NAMES, KernelPlan, Tiling, stages_of
 
 Value = int | float | str | bool | None
 _KINDS = {int: "a whole number", float: "a number"}
+_SM_COUNTS = (1, 10, 46, 84, 108, 132, 148, 188)
+"""Of small and large GPUs: a plan that is the same for all of them is so for any."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 
 
@@ -78,24 +80,49 @@ def build_plan(plan: type[KernelPlan], typed: Mapping[PlanOption, Value]) -> Ker
         made = made.with_tilings(
             {s: dataclasses.replace(made.tiling(s), **change) for s, change in changes.items()}
         )
-    check_tilings(made, changes)
+    for stage in _stages_used(made) | set(changes):
+        if stage in made.TILINGS:
+            _check_tiling(made, stage, changes.get(stage))
     return made
 
 
-def check_tilings(plan: KernelPlan, typed: Mapping[str, Mapping[str, Value]] = {}) -> None:
-    """Raise `BadArgument` where a tiling cannot run the plan's problem."""
-    used = {kernel.name for kernel in stages_of(plan.plan_empty())}
+def check_tilings(plan: KernelPlan) -> None:
+    """Raise `BadArgument` where a tiling cannot run the plan's problem, or was chosen for nothing.
+
+    Which stages are launched may depend on the SMs: the plan knows its device (`for_sms`).
+    """
+    used = _stages_used(plan)
+    chosen = dict(plan.chosen)
     for stage in plan.TILINGS:
-        tiling = plan.tiling(stage)
-        if stage not in used:
-            if stage in typed:
-                raise BadArgument(f"stage {stage!r} is not launched for this problem")
-        elif not tiling.validate(plan):
-            words = typed.get(stage) or tiling.as_dict()
-            shown = " ".join(f"{name}={value}" for name, value in words.items())
-            raise BadArgument(
-                f"stage {stage!r}: {shown} does not fit this problem ({problem_text(plan)})"
-            )
+        if stage in used:
+            _check_tiling(plan, stage)
+        elif stage in chosen:
+            sms = f" on {plan.target_sms} SMs" if plan.target_sms else ""
+            raise BadArgument(f"stage {stage!r} is not launched for this problem{sms}")
+
+
+def depends_on_sms(plan: KernelPlan) -> bool:
+    """Whether stages, grids or work differ from device to device."""
+
+    def made(sms: int) -> list[tuple[Any, ...]]:
+        kernels = stages_of(plan.for_sms(sms).plan_empty())
+        return [(kernel.name, kernel.grid, kernel.cost) for kernel in kernels]
+
+    first = made(_SM_COUNTS[0])
+    return any(made(sms) != first for sms in _SM_COUNTS[1:])
+
+
+def _stages_used(plan: KernelPlan) -> set[str]:
+    return {kernel.name for kernel in stages_of(plan.plan_empty())}
+
+
+def _check_tiling(plan: KernelPlan, stage: str, typed: Mapping[str, Value] | None = None) -> None:
+    tiling = plan.tiling(stage)
+    if tiling.validate(plan):
+        return
+    words = typed or tiling.as_dict()
+    shown = " ".join(f"{name}={value}" for name, value in words.items())
+    raise BadArgument(f"stage {stage!r}: {shown} does not fit this problem ({problem_text(plan)})")
 
 
 def problem_text(plan: KernelPlan) -> str:

@@ -209,7 +209,10 @@ class KernelPlan(ABC):
         return replace(self, chosen=tuple((dict(self.chosen) | dict(tilings)).items()))
 
     def for_sms(self, count: int | None) -> Self:
-        """The same plan, for a device with that many SMs where no tensor tells which it is."""
+        """The same plan, for a device with that many SMs where no tensor tells which it is.
+
+        What is recorded of a run is told by `for_sms(<SMs of the device it ran on>).plan_empty()`.
+        """
         return replace(self, target_sms=count)
 
     @abstractmethod

@@ -19,11 +19,18 @@ class Target(NamedTuple):
     arch: str
     capability: str
     device: Device | None
+    driver_sms: int | None = None
+    """SMs as the driver tells; None: there is no such device here, or it does not."""
 
     @property
     def name(self) -> str:
         """The product's exact name, or the architecture."""
         return self.device.name if self.device else self.arch
+
+    @property
+    def sm_count(self) -> int | None:
+        """SMs as the driver tells, else as the table says; None: not known."""
+        return self.driver_sms or (self.device.sm_count if self.device else None)
 
 
 def find_target(word: str, devices: Devices, capabilities: tuple[str, ...]) -> Target:
@@ -57,9 +64,9 @@ def of_device(device: Device) -> Target:
     return Target(arch(device.compute_capability), device.compute_capability, device)
 
 
-def of_driver(name: str, capability: str, devices: Devices) -> Target:
+def of_driver(name: str, capability: str, devices: Devices, sms: int | None = None) -> Target:
     """The target of a device by what its driver says; a product not in the table has no peaks."""
-    return Target(arch(capability), capability, devices.find(name))
+    return Target(arch(capability), capability, devices.find(name), sms)
 
 
 def short_name(name: str) -> str:

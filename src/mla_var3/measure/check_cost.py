@@ -43,7 +43,8 @@ def estimate_cpu_seconds(plan: KernelPlan, rate: float | None = None) -> float:
     effective = (rate or matmul_rate()) * figures["matmul_share"]
     width = DTYPE_BYTES.get(getattr(plan, "dtype", "fp32"), 4)
     running = 0.0
-    for kernel in stages_of(plan.plan_empty()):
+    here = plan.for_sms(None)  # what `plan` makes for tensors of a CPU
+    for kernel in stages_of(here.plan_empty()):
         if kernel.cpu_seconds is not None:
             running += kernel.cpu_seconds
             continue

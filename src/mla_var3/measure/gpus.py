@@ -11,6 +11,7 @@ import msgspec
 
 _LIBRARIES = ("libcuda.so.1", "nvcuda.dll")
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_SM_COUNT = 16
 _NAME_BYTES = 256
 _UUID_BYTES = 16
 
@@ -23,6 +24,8 @@ class Gpu(msgspec.Struct, frozen=True):
     capability: str
     uuid: str = ""
     """`GPU-…` as nvidia-smi takes it; empty where the driver does not tell."""
+    sm_count: int | None = None
+    """SMs that a program has here: of a part (MIG) its own. None: the driver does not tell."""
 
 
 @cache
@@ -58,7 +61,20 @@ def _device(library: ctypes.CDLL, index: int) -> Gpu | None:
     if failed:
         return None
     capability = f"{major.value}.{minor.value}"
-    return Gpu(index, name.value.decode(errors="replace"), capability, _uuid(library, device))
+    return Gpu(
+        index=index,
+        name=name.value.decode(errors="replace"),
+        capability=capability,
+        uuid=_uuid(library, device),
+        sm_count=_sm_count(library, device),
+    )
+
+
+def _sm_count(library: ctypes.CDLL, device: ctypes.c_int) -> int | None:
+    count = ctypes.c_int()
+    if library.cuDeviceGetAttribute(ctypes.byref(count), _SM_COUNT, device):
+        return None
+    return count.value or None
 
 
 def _uuid(library: ctypes.CDLL, device: ctypes.c_int) -> str:

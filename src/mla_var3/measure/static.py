@@ -148,12 +148,16 @@ class _Record:
         blocks = math.prod(self.kernel.grid) if self.kernel.grid else 0
         if blocks:
             self.add("grid_size", blocks, "static", "the plan's grid")
-        device = self.target.device
-        if device is None:
+        count = self.target.sm_count
+        if count is None:
             self.missing["waves"] = f"{self.target.arch} names no product: its SMs are unknown"
             return
-        self.add("sm_count", device.sm_count, "spec", _where(device))
-        sms = self.kernel.sms or device.sm_count
+        device = self.target.device
+        if device is not None and device.sm_count == count:
+            self.add("sm_count", count, "spec", _where(device))
+        else:
+            self.add("sm_count", count, "event", "as the driver tells")
+        sms = self.kernel.sms or count
         if self.occupancy is None or not blocks:
             return
         if not self.occupancy.blocks:

@@ -8,6 +8,7 @@ import msgspec
 from mla_var3 import conf
 from mla_var3.core import artifacts, stats
 from mla_var3.core.device import Devices
+from mla_var3.core.params import depends_on_sms
 from mla_var3.core.plan import CompiledStage, Kernel, KernelPlan, Tiling, stages_of
 from mla_var3.core.record import Metric, Stage
 from mla_var3.core.target import Target, of_driver
@@ -16,6 +17,7 @@ from mla_var3.measure.static import read_stage
 
 END_TO_END = "end to end"
 _OF_THE_WHOLE = ("model_", "peak_", "ceiling_")
+_BY_SMS = ("model_", "grid_size", "wave")
 _CPU_PEAKS = {
     "peak_tflops": ("matmul_fp32_tflops", "float32 matmul of 1024³ on this CPU, best of 5"),
     "peak_gbps": ("dram_gbps", "copy and read of twice the last cache on this CPU, best of 5"),
@@ -27,11 +29,14 @@ def target_of(timing: Timing, devices: Devices) -> Target:
     machine = timing.machine
     if not machine.capability:
         return Target("cpu", "", None)
-    return of_driver(machine.device, machine.capability, devices)
+    return of_driver(machine.device, machine.capability, devices, machine.sm_count)
 
 
 def whole_kernel(plan: KernelPlan) -> Kernel:
-    """The plan as one stage: the algorithm's own work, in the element type of most of its FLOPs."""
+    """The plan as one stage: the algorithm's own work, in the element type of most of its FLOPs.
+
+    Neither depends on how many SMs there are.
+    """
     stages = stages_of(plan.plan_empty())
     most = max(stages, key=lambda kernel: kernel.cost.flops)
     return Kernel(
@@ -67,20 +72,54 @@ def read_stages(
 ) -> tuple[Stage, ...]:
     """Each stage by the model and its compiled code; `folder` holds `compiled/`.
 
-    The time of the only stage is that of the whole.
+    `plan` is made for the SMs that it ran on. The time of the only stage is that of the whole.
     """
-    kernels = stages_of(plan.plan_empty())
     reasons: dict[str, str] = conf.table("event")["not_by_event"]
+    made = model_stages(plan, target, compiled, folder)
     stages = []
-    for position, kernel in enumerate(kernels):
-        place = folder / artifacts.compiled_folder(kernel.name)
-        stage = read_stage(kernel, position, target, compiled.get(kernel.name), place)
+    for stage in made:
         metrics, missing = _with_cpu_peaks(timing, stage.metrics, stage.missing | reasons)
-        if len(kernels) == 1:
+        if len(made) == 1:
             metrics |= {"duration": times(timing)["duration"]}
             missing = {key: why for key, why in missing.items() if key != "duration"}
         stages.append(msgspec.structs.replace(stage, metrics=metrics, missing=missing))
     return tuple(stages)
+
+
+def model_stages(
+    plan: KernelPlan,
+    target: Target,
+    compiled: Mapping[str, CompiledStage] = {},
+    folder: Path = Path(),
+) -> tuple[Stage, ...]:
+    """Each stage by the plan's own work, and its compiled code below `folder`.
+
+    Grid and work are left out where they follow the SMs and nobody tells how many there are.
+    """
+    stages = tuple(
+        read_stage(
+            kernel,
+            position,
+            target,
+            compiled.get(kernel.name),
+            folder / artifacts.compiled_folder(kernel.name),
+        )
+        for position, kernel in enumerate(stages_of(plan.plan_empty()))
+    )
+    if target.capability and target.sm_count is None and depends_on_sms(plan):
+        return tuple(map(_without_grid, stages))
+    return stages
+
+
+def _without_grid(stage: Stage) -> Stage:
+    lost = [key for key in stage.metrics if key.startswith(_BY_SMS)]
+    reasons = dict.fromkeys(lost, "it follows the number of SMs, and nobody tells that of this GPU")
+    return msgspec.structs.replace(
+        stage,
+        metrics={key: metric for key, metric in stage.metrics.items() if key not in lost},
+        missing=stage.missing | reasons,
+        grid=(),
+    )
 
 
 def times(timing: Timing) -> dict[str, Metric]:

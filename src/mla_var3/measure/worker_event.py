@@ -43,10 +43,14 @@ NOT_YET = {
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """Beside `timing.json`: what the compiler gave for each stage, or why there is nothing."""
+    """Beside `timing.json`: what was launched, and what the compiler gave for each stage, or why
+    there is nothing.
+    """
 
     stages: dict[str, CompiledStage] = {}
     reasons: dict[str, str] = {}
+    launched: dict[str, tuple[int, ...]] = {}
+    """The grid of every stage that ran, as `plan` made it for this very device."""
 
 
 class Queueing(NamedTuple):
@@ -203,7 +207,8 @@ def _compile(spec: WorkerSpec, prepared: Prepared, folder: Path) -> None:
             reasons[kernel.name] = kernel.no_compile_reason or "this language compiles nothing"
         else:
             stages[kernel.name] = found
-    (folder / RESULT).write_bytes(msgspec.json.encode(Compiled(stages, reasons)))
+    launched = {kernel.name: kernel.grid for kernel in prepared.stages}
+    (folder / RESULT).write_bytes(msgspec.json.encode(Compiled(stages, reasons, launched)))
 
 
 def _flush_words(flush_bytes: int) -> str:

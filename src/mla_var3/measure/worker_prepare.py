@@ -37,7 +37,6 @@ def prepare(spec: WorkerSpec) -> Prepared:
     estimated over a minute, and where memory does not suffice.
     """
     plan = plan_of(spec)
-    check_tilings(plan)
     if not is_installed("torch"):
         raise missing_package("torch")
     import torch
@@ -47,7 +46,9 @@ def prepare(spec: WorkerSpec) -> Prepared:
         if not torch.cuda.is_available() or index >= torch.cuda.device_count():
             raise MachineCannot(f"torch sees no {spec.device} here")
         torch.cuda.set_device(index)
-    else:
+        plan = plan.for_sms(torch.cuda.get_device_properties(index).multi_processor_count)
+    check_tilings(plan)
+    if not spec.device.startswith("cuda"):
         refuse_slow_cpu(plan, matmul_rate() / CALLS_AT_LEAST)
     try:
         inputs = plan.prepare_inputs(spec.device, spec.seed)

@@ -51,11 +51,17 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def spec_for(
     plan: KernelPlan, task: Task, device: str, out_dir: Path, **more: object
 ) -> WorkerSpec:
-    """The job of measuring a plan. Raises `BadArgument` for a plan that no child can rebuild."""
+    """The job of measuring a plan. Raises `BadArgument` for a plan that no child can rebuild.
+
+    The SMs of `for_sms` are not handed over: the child sees the device itself.
+    """
     where, search_path = _origin(type(plan))
     known = {field.name for field in plan.problem_fields()}
     for field in dataclasses.fields(plan):
-        if field.name not in known | {"chosen"} and getattr(plan, field.name) != field.default:
+        if (
+            field.name not in known | {"chosen", "target_sms"}
+            and getattr(plan, field.name) != field.default
+        ):
             raise BadArgument(
                 f"{type(plan).__name__}.{field.name} is set but no problem(...) field: "
                 "the measuring child cannot rebuild this plan"

@@ -17,14 +17,12 @@ from mla_var3.analyse.across_runs import against
 from mla_var3.conf import table
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun, save_run
-from mla_var3.core.device import load_devices
 from mla_var3.core.errors import BadArgument
 from mla_var3.core.locate import folder_name, with_version
-from mla_var3.core.params import check_tilings, problem_folder, tiling_source
+from mla_var3.core.params import problem_folder, tiling_source
 from mla_var3.core.plan import ConcurrentKernels, KernelPlan
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import save_profile
-from mla_var3.core.target import Target, of_driver
 from mla_var3.core.timing import Timing
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.ncu_command import find_ncu
@@ -32,6 +30,7 @@ from mla_var3.measure.ncu_run import Tool
 from mla_var3.measure.worker_run import worker_environment
 from mla_var3.runtime.earlier import last_profile
 from mla_var3.runtime.measuring import MeasureOptions, find_gpu, kept_on_failure, need_language
+from mla_var3.runtime.on_device import plan_on, target_of_gpu
 from mla_var3.runtime.problem_files import write_problem
 from mla_var3.runtime.profiling import annotation_cpu, annotation_gpu
 from mla_var3.runtime.profiling.event import time_plan
@@ -85,8 +84,8 @@ def annotation_profile_plan(
         raise BadArgument(f"--bench_runs={bench_runs}: must be at least 1")
     plan = with_version(plan, version)
     plan.validate()
-    check_tilings(plan)
     gpu = options.gpu or find_gpu(plan, options.device)
+    plan = plan_on(plan, gpu)
     if options.gpu is None:
         need_language(plan)
     tool = _tool(gpu, options) if gpu else None
@@ -97,7 +96,7 @@ def annotation_profile_plan(
         with kept_on_failure(work, wanted, (artifacts.TIMING, artifacts.NCU_LOG)):
             timing, run = _timed(plan, gpu, work, bench_runs, options)
             if gpu is not None and tool is not None:
-                job = annotation_gpu.Job(plan, gpu, _target(gpu), tool, timing, now)
+                job = annotation_gpu.Job(plan, gpu, target_of_gpu(gpu), tool, timing, now)
                 profile, run = annotation_gpu.measure(job, run, work, options)
             else:
                 _step(options, "operators: torch's profiler")
@@ -105,7 +104,7 @@ def annotation_profile_plan(
         save_profile(profile, work)
         save_run(_complete(run, plan, profile), work / artifacts.ANNOTATION)
         where = {"device": profile.environment.device, "seed": options.seed}
-        write_problem(plan, where, work)
+        write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
     return ProfileResult(
         out_dir=folder.final,
@@ -132,10 +131,6 @@ def _tool(gpu: Gpu, options: AnnotationOptions) -> Tool:
         limit_s=options.limit_s,
         on_launch=(lambda count: step(f"ncu: kernel {count}")) if step else None,
     )
-
-
-def _target(gpu: Gpu) -> Target:
-    return of_driver(gpu.name, gpu.capability, load_devices())
 
 
 def _timed(

@@ -12,11 +12,11 @@ from mla_var3.analyse.predict import with_prediction
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun
 from mla_var3.core.operators import CpuPeaks, OperatorTable, load_operators
-from mla_var3.core.plan import KernelPlan, stages_of
+from mla_var3.core.plan import KernelPlan
 from mla_var3.core.record import Environment, Metric, Profile, Stage
 from mla_var3.core.target import Target
 from mla_var3.core.timing import Timing
-from mla_var3.measure.static import read_stage
+from mla_var3.measure.timing_record import model_stages
 from mla_var3.measure.worker_run import run_worker
 from mla_var3.measure.worker_spec import spec_for
 from mla_var3.runtime.measuring import MeasureOptions, device_lock
@@ -62,11 +62,8 @@ def _stages(stages: tuple[Stage, ...], found: OperatorTable) -> tuple[Stage, ...
 
 def _untimed(plan: KernelPlan, found: OperatorTable, now: datetime) -> Profile:
     """The record of a plan that was not timed end to end."""
-    kernels = stages_of(plan.plan_empty())
-    stages = tuple(
-        _rated(read_stage(kernel, position, Target("cpu", "", None), None, Path()), found.peaks)
-        for position, kernel in enumerate(kernels)
-    )
+    made = model_stages(plan, Target("cpu", "", None))
+    stages = tuple(_rated(stage, found.peaks) for stage in made)
     return Profile(
         mode="annotation",
         status="OK",

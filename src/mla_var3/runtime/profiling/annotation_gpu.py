@@ -19,7 +19,7 @@ from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.ncu_command import NcuJob
 from mla_var3.measure.ncu_run import NcuRun, Tool, choose_metrics, record_ranges
 from mla_var3.measure.ncu_stages import PlanStages, plan_stages, with_model
-from mla_var3.measure.static import read_stage
+from mla_var3.measure.timing_record import model_stages
 from mla_var3.measure.worker_run import JOB, worker_command
 from mla_var3.measure.worker_spec import spec_for, write_spec
 from mla_var3.runtime.measuring import MeasureOptions, device_lock
@@ -45,13 +45,17 @@ def measure(
     job: Job, run: AnnotationRun, folder: Path, options: MeasureOptions
 ) -> tuple[Profile, AnnotationRun]:
     """Run ncu and make the record of both parts; report and log stay in `folder`."""
+    timed = event_profile(job.plan, job.timing, folder, job.now) if job.timing else None
+    job = _for_sms(job, timed.environment.sm_count if timed else job.target.sm_count)
+    recorded = _recorded(job, folder, options)
+    if job.plan.target_sms is None:
+        job = _for_sms(job, recorded.profile.environment.sm_count)
     kernels = stages_of(job.plan.plan_empty())
-    recorded = _recorded(job, kernels, folder, options)
     found = plan_stages(recorded.profile.stages, kernels, _together(job.plan), recorded.metrics)
     if not found.stages:
         names = ", ".join(kernel.name for kernel in kernels)
         raise NoUsableData(f"ncu saw no launch inside a range of a stage ({names})")
-    profile = _profile(job, recorded, found, folder)
+    profile = _profile(job, recorded, found, timed)
     passes = [stage.value("replay_passes") for stage in found.stages]
     known = [int(value) for value in passes if value is not None]
     return profile, msgspec.structs.replace(
@@ -62,9 +66,23 @@ def measure(
     )
 
 
-def _recorded(
-    job: Job, kernels: tuple[Kernel, ...], folder: Path, options: MeasureOptions
-) -> NcuRun:
+def _for_sms(job: Job, sms: int | None) -> Job:
+    """The job with its plan, and the device, as they are with that many SMs."""
+    target = job.target._replace(driver_sms=sms)
+    return job._replace(plan=job.plan.for_sms(sms), target=target)
+
+
+def _ranges(plan: KernelPlan, kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
+    """Names of the ranges whose launches are profiled.
+
+    Where nobody tells the SMs, any stage with a tiling may be launched too.
+    """
+    names = [kernel.name for kernel in kernels]
+    return tuple(dict.fromkeys(names if plan.target_sms else (*names, *plan.TILINGS)))
+
+
+def _recorded(job: Job, folder: Path, options: MeasureOptions) -> NcuRun:
+    kernels = stages_of(job.plan.plan_empty())
     dtypes = tuple(dict.fromkeys(kernel.compute_dtype for kernel in kernels))
     spec = spec_for(
         job.plan,
@@ -81,7 +99,7 @@ def _recorded(
         metrics = choose_metrics(tool, job.gpu.capability, dtypes, folder)
         asked = NcuJob(
             program=tuple(worker_command(file)),
-            stages=tuple(kernel.name for kernel in kernels),
+            stages=_ranges(job.plan, kernels),
             metrics=metrics.names,
             report=folder / artifacts.NCU_REPORT,
         )
@@ -98,9 +116,8 @@ def _together(plan: KernelPlan) -> tuple[str, ...]:
     return ()
 
 
-def _profile(job: Job, recorded: NcuRun, found: PlanStages, folder: Path) -> Profile:
+def _profile(job: Job, recorded: NcuRun, found: PlanStages, timed: Profile | None) -> Profile:
     """The record: counters by stage, the plan's own time and work beside them."""
-    timed = event_profile(job.plan, job.timing, folder, job.now) if job.timing else None
     by_model = _by_model(job, timed)
     report = recorded.profile
     failure = _failure(report, found)
@@ -125,11 +142,7 @@ def _by_model(job: Job, timed: Profile | None) -> dict[str, Stage]:
     """Each stage of the plan by its own work, the peaks, and its compiled code where it is."""
     if timed is not None:
         return {stage.name: stage for stage in timed.stages}
-    kernels = stages_of(job.plan.plan_empty())
-    stages = (
-        with_prediction(read_stage(kernel, position, job.target, None, Path()))
-        for position, kernel in enumerate(kernels)
-    )
+    stages = map(with_prediction, model_stages(job.plan, job.target))
     return {stage.name: stage for stage in stages}
 
 
@@ -152,7 +165,11 @@ def _failure(report: Profile, found: PlanStages) -> str:
 
 def _environment(report: Environment, timed: Environment | None, job: Job) -> Environment:
     """The driver's and the timed run's words first; the report names its tools."""
-    base = timed or Environment(device=job.gpu.name, compute_capability=job.gpu.capability)
+    base = timed or Environment(
+        device=job.gpu.name,
+        compute_capability=job.gpu.capability,
+        sm_count=job.target.sm_count,
+    )
     return msgspec.structs.replace(
         base,
         sm_count=base.sm_count or report.sm_count,

@@ -2,9 +2,9 @@
 
 from mla_var3.core.errors import KernelFailed
 from mla_var3.core.locate import is_installed, kernel_name, missing_package
-from mla_var3.core.params import check_tilings
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.record import Check
+from mla_var3.runtime.on_device import gpu_of, plan_on
 
 
 def run_once(plan: KernelPlan, device: str, seed: int = 0) -> None:
@@ -12,7 +12,7 @@ def run_once(plan: KernelPlan, device: str, seed: int = 0) -> None:
 
     `MachineCannot` for a CPU run that is estimated over a minute.
     """
-    _prepare(plan)
+    _prepare(plan, device)
     from mla_var3.measure.check_cost import refuse_slow_cpu
     from mla_var3.measure.launch import run_plan
 
@@ -23,7 +23,7 @@ def run_once(plan: KernelPlan, device: str, seed: int = 0) -> None:
 
 def check_once(plan: KernelPlan, device: str, seed: int = 0) -> Check:
     """Run once and compare with the float32 reference; errors are fractions of 1."""
-    _prepare(plan)
+    _prepare(plan, device)
     from mla_var3.measure.check import check_plan
 
     return check_plan(plan, device, seed)
@@ -35,8 +35,7 @@ def failed(plan: KernelPlan, check: Check) -> KernelFailed:
     return KernelFailed(f"CHECK_FAILED {name}: {check.detail}")
 
 
-def _prepare(plan: KernelPlan) -> None:
-    plan.validate()
-    check_tilings(plan)
+def _prepare(plan: KernelPlan, device: str) -> None:
+    plan_on(plan, gpu_of(device))
     if not is_installed("torch"):
         raise missing_package("torch")

@@ -1,5 +1,6 @@
 """`--prof_type=event`: time a plan end to end in a child, with CUDA events or the CPU's clock."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from mla_var3.core import artifacts
 from mla_var3.core.device import Device, load_devices
 from mla_var3.core.errors import BadArgument, NoUsableData
 from mla_var3.core.locate import folder_name, kernel_name, with_version
-from mla_var3.core.params import check_tilings, problem_folder
-from mla_var3.core.plan import ConcurrentKernels, KernelPlan
+from mla_var3.core.params import Value, problem_folder
+from mla_var3.core.plan import ConcurrentKernels, KernelPlan, stages_of
 from mla_var3.core.record import Environment, Profile, Stage
 from mla_var3.core.record_file import save_profile
 from mla_var3.core.target import Target, arch
@@ -31,6 +32,7 @@ from mla_var3.runtime.measuring import (
     kept_on_failure,
     need_language,
 )
+from mla_var3.runtime.on_device import plan_on
 from mla_var3.runtime.problem_files import identity, write_problem
 from mla_var3.runtime.reporting import write_reports
 from mla_var3.runtime.result import ProfileResult
@@ -56,9 +58,9 @@ def event_profile_plan(
         raise BadArgument(f"--bench_runs={bench_runs}: must be at least 1")
     plan = with_version(plan, version)
     plan.validate()
-    check_tilings(plan)
     refuse_concurrent(plan)
     gpu = find_gpu(plan, options.device)
+    plan = plan_on(plan, gpu)
     need_language(plan)
     now = datetime.now(UTC)
     wanted = (
@@ -74,7 +76,8 @@ def event_profile_plan(
             timing = time_plan(plan, gpu, work, bench_runs, options)
             profile = event_profile(plan, timing, work, now)
         save_profile(profile, work)
-        write_problem(plan, {"device": timing.machine.device, "seed": options.seed}, work)
+        where: dict[str, Value] = {"device": timing.machine.device, "seed": options.seed}
+        write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
     return ProfileResult(
         out_dir=folder.final,
@@ -130,10 +133,15 @@ def time_plan(
 
 
 def event_profile(plan: KernelPlan, timing: Timing, folder: Path, now: datetime) -> Profile:
-    """The record of a timed plan. Raises `NoUsableData` where a GPU's rate is impossible."""
-    devices = load_devices()
-    target = target_of(timing, devices)
+    """The record of a timed plan, made for the SMs that the child saw.
+
+    Raises `NoUsableData` where a GPU's rate is impossible, `BadArgument` where `plan` and
+    `plan_empty` name different stages.
+    """
+    target = target_of(timing, load_devices())
+    plan = plan.for_sms(target.sm_count)
     compiled = _take_compiled(folder)
+    apart = _not_as_planned(plan, compiled.launched)
     stages = tuple(
         with_prediction(_with_reason(stage, compiled))
         for stage in read_stages(plan, timing, target, compiled.stages, folder)
@@ -151,7 +159,7 @@ def event_profile(plan: KernelPlan, timing: Timing, folder: Path, now: datetime)
         plan=identity(plan),
         created=now.isoformat(timespec="seconds"),
         tilings={name: tiling.as_dict() for name, tiling in plan.tilings().items()},
-        warnings=(*((wrong,) if wrong else ()), *remarks(timing, whole)),
+        warnings=(*((wrong,) if wrong else ()), *apart, *remarks(timing, whole)),
         missing=timing.missing,
     )
 
@@ -171,6 +179,26 @@ def _take_compiled(folder: Path) -> Compiled:
     return found
 
 
+def _not_as_planned(plan: KernelPlan, launched: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+    """Doubts about stages whose grid was another than `plan_empty` says, for these SMs."""
+    told = {kernel.name: kernel.grid for kernel in stages_of(plan.plan_empty())}
+    if launched and list(launched) != list(told):
+        raise BadArgument(
+            f"{kernel_name(type(plan))}: plan() launches {', '.join(launched)} but plan_empty() "
+            f"names {', '.join(told)}: make both from the same code"
+        )
+    return tuple(
+        f"stage {name} was launched with the grid {_blocks(grid)}, but plan_empty() says "
+        f"{_blocks(told[name])}: its grid and work here may be wrong"
+        for name, grid in launched.items()
+        if grid != told[name]
+    )
+
+
+def _blocks(grid: tuple[int, ...]) -> str:
+    return " × ".join(map(str, grid)) or "none"
+
+
 def _with_reason(stage: Stage, compiled: Compiled) -> Stage:
     """The stage with the compiler's reason where there are no artifacts."""
     reason = compiled.reasons.get(stage.name)
@@ -187,7 +215,7 @@ def _environment(timing: Timing, target: Target) -> Environment:
     return Environment(
         device=machine.device,
         compute_capability=machine.capability or None,
-        sm_count=machine.sm_count,
+        sm_count=target.sm_count,
         clock_max_hz=limit * 1e6 if limit else None,
         driver=machine.driver,
         capture_tool=f"mla_var3 {__version__}",

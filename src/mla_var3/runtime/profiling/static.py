@@ -11,7 +11,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.device import load_devices
 from mla_var3.core.errors import BadArgument
 from mla_var3.core.locate import folder_name, with_version
-from mla_var3.core.params import check_tilings, problem_folder
+from mla_var3.core.params import check_tilings, depends_on_sms, problem_folder
 from mla_var3.core.plan import ConcurrentKernels, Kernel, KernelPlan, stages_of
 from mla_var3.core.record import Environment, Profile, Stage
 from mla_var3.core.record_file import save_profile
@@ -45,7 +45,7 @@ def static_profile_plan(
     if bench_runs is not None:
         raise BadArgument("--bench_runs has no meaning for static: nothing is run")
     chosen = choose_target(target)
-    plan = with_version(plan, version).for_sms(chosen.device.sm_count if chosen.device else None)
+    plan = with_version(plan, version).for_sms(chosen.sm_count)
     plan.validate()
     check_tilings(plan)
     now = datetime.now(UTC)
@@ -71,7 +71,7 @@ def choose_target(word: str | None) -> Target:
     if word is not None:
         return find_target(word, devices, known_capabilities())
     for gpu in cuda_devices():
-        return of_driver(gpu.name, gpu.capability, devices)
+        return of_driver(gpu.name, gpu.capability, devices, gpu.sm_count)
     return find_target(DEFAULT, devices, known_capabilities())
 
 
@@ -105,7 +105,20 @@ def _profile(plan: KernelPlan, target: Target, stages: tuple[Stage, ...], now: d
         plan=identity(plan),
         created=now.isoformat(timespec="seconds"),
         tilings={name: tiling.as_dict() for name, tiling in plan.tilings().items()},
-        warnings=(f"static, never run: compiled for {target.name} ({target.arch})",),
+        warnings=(
+            f"static, never run: compiled for {target.name} ({target.arch})",
+            *_unknown_sms(plan, target),
+        ),
+    )
+
+
+def _unknown_sms(plan: KernelPlan, target: Target) -> tuple[str, ...]:
+    """What to say where grids follow the SMs and the target has no number of them."""
+    if target.sm_count is not None or not depends_on_sms(plan):
+        return ()
+    return (
+        f"{target.arch} names no product, and this plan's grids and splits follow the SMs: they "
+        "are made for its language's default number; name a product (--target=h200) for its own",
     )
 
 
@@ -114,6 +127,6 @@ def _environment(target: Target) -> Environment:
     return Environment(
         device=device.name if device else None,
         compute_capability=target.capability,
-        sm_count=device.sm_count if device else None,
+        sm_count=target.sm_count,
         capture_tool=f"mla_var3 {__version__}",
     )
