@@ -34,7 +34,7 @@ def find_ncu(environment: Mapping[str, str], installed: Sequence[Path] = INSTALL
     home = environment.get("CUDA_HOME")
     places = _below_cuda(Path(home)) if home else []
     for folder in installed:
-        places += [version / "ncu" for version in _newest_first(folder.glob("*"))]
+        places += [version / "ncu" for version in newest_first(folder.glob("*"))]
     for place in places:
         if shutil.which(place):
             return place
@@ -76,11 +76,12 @@ def range_filter(name: str) -> str:
 def _below_cuda(home: Path) -> list[Path]:
     return [
         home / "bin" / "ncu",
-        *(folder / "ncu" for folder in _newest_first(home.glob("nsight-compute*"))),
+        *(folder / "ncu" for folder in newest_first(home.glob("nsight-compute*"))),
     ]
 
 
-def _newest_first(folders: Iterable[Path]) -> list[Path]:
+def newest_first(folders: Iterable[Path]) -> list[Path]:
+    """Folders of installed versions by the numbers in their names."""
 
     def version(folder: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", folder.name)]
