@@ -1,0 +1,130 @@
+"""Kernels, copies, memsets and graphs of an export: what the devices did."""
+
+from collections.abc import Callable
+
+from mla_var3 import conf
+from mla_var3.core.timeline import Operation, Shape
+from mla_var3.measure.ncu_reader.names import short_name
+from mla_var3.measure.nsys_reader.database import Row
+from mla_var3.measure.nsys_reader.gather import Gathered
+from mla_var3.measure.nsys_reader.host import CallIndex
+
+_WHERE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
+_KERNEL = (
+    *("shortName", "demangledName", "mangledName", "gridX", "gridY", "gridZ"),
+    *("blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory"),
+    *("dynamicSharedMemory", "localMemoryPerThread"),
+)
+_COPY = ("copyKind",)
+_OTHER = ("bytes", "graphNodeId")
+NAMELESS = "unnamed"
+
+ShapeOf = Callable[[Gathered, Row], int]
+
+
+def read_operations(into: Gathered, calls: CallIndex) -> tuple[Operation, ...]:
+    """All operations by start. A row without a possible time is left out and counted.
+
+    An operation belongs to the call of its correlation id in its own process.
+    """
+    found = [
+        *_read(into, calls, "kernel", (_KERNEL, _kernels())),
+        *_read(into, calls, "memcpy", (_COPY, _copies())),
+        *_read(into, calls, "memset", ((), _plain("memset"))),
+        *_read(into, calls, "graph", (("graphId",), _graphs())),
+    ]
+    found.sort(key=lambda operation: (operation.start, operation.end))
+    return tuple(found)
+
+
+def _read(
+    into: Gathered, calls: CallIndex, key: str, shapes: tuple[tuple[str, ...], ShapeOf]
+) -> list[Operation]:
+    """The rows of one table; `shapes` are the columns of a shape, and what makes it of them."""
+    columns, shape_of = shapes
+    first = len(_WHERE) + len(_OTHER)
+    found = []
+    for row in into.database.rows(key, (*_WHERE, *_OTHER, *columns), "start"):
+        start, end, device, context, stream, correlation, owner, size, node = row[:first]
+        # CUPTI writes 0 for both where it could not take the time.
+        if not into.timed(start, end, zero_is_none=True):
+            continue
+        process = into.process(owner)
+        found.append(
+            Operation(
+                shape=shape_of(into, row[first:]),
+                start=start,
+                end=end,
+                device=_whole(device),
+                context=_whole(context),
+                stream=_whole(stream),
+                process=process,
+                call=calls.get((process, correlation), -1),
+                bytes=size if isinstance(size, int) else None,
+                graph_node=node if isinstance(node, int) else None,
+            )
+        )
+    return found
+
+
+def _kernels() -> ShapeOf:
+    """Shapes of kernels; each is made once, of its columns."""
+    known: dict[Row, int] = {}
+
+    def shape_of(into: Gathered, row: Row) -> int:
+        if row not in known:
+            known[row] = into.shape(_kernel(into, row))
+        return known[row]
+
+    return shape_of
+
+
+def _kernel(into: Gathered, row: Row) -> Shape:
+    short, full = into.string(row[0]), into.string(row[1]) or into.string(row[2])
+    grid, block, registers, static, dynamic, local = row[3:6], row[6:9], *row[9:]
+    known = isinstance(static, int) or isinstance(dynamic, int)
+    return Shape(
+        kind="kernel",
+        name=short_name(short, full),
+        full_name=full or short or NAMELESS,
+        grid=_dimensions(grid),
+        block=_dimensions(block),
+        registers=registers if isinstance(registers, int) else None,
+        shared_bytes=(static or 0) + (dynamic or 0) if known else None,
+        local_bytes=local if isinstance(local, int) else None,
+    )
+
+
+def _copies() -> ShapeOf:
+    table = conf.table("nsys_export")
+    names, migrations = table["copy_kinds"], table["migrations"]
+
+    def shape_of(into: Gathered, row: Row) -> int:
+        (kind,) = row
+        name = names.get(str(kind), f"kind {kind}" if isinstance(kind, int) and kind else "")
+        migration = kind in migrations
+        return into.shape(Shape(kind="memcpy", name=f"memcpy {name}".rstrip(), migration=migration))
+
+    return shape_of
+
+
+def _graphs() -> ShapeOf:
+    def shape_of(into: Gathered, row: Row) -> int:
+        (graph,) = row
+        name = f"graph {graph}" if isinstance(graph, int) else "graph"
+        return into.shape(Shape(kind="graph", name=name))
+
+    return shape_of
+
+
+def _plain(name: str) -> ShapeOf:
+    shape = Shape(kind="memset", name=name)
+    return lambda into, row: into.shape(shape)
+
+
+def _dimensions(sizes: Row) -> tuple[int, ...]:
+    return tuple(sizes) if all(isinstance(size, int) for size in sizes) else ()
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else -1
