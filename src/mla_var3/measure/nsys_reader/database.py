@@ -18,7 +18,9 @@ _HEADER = 100
 _VERSIONED = re.compile(r"_?v\d+", re.IGNORECASE)
 _CONSTRAINT = re.compile(r"^(?:NULL value in|non-\w+ value in|CHECK constraint)")
 _EXPORT_AGAIN = "export it again from its .nsys-rep"
-_SIDECARS = ("-wal", "-journal")
+SIDECARS = ("-wal", "-journal", "-shm")
+"""What SQLite leaves beside a database that was not closed."""
+_JOURNALS = SIDECARS[:2]
 Row = tuple[Any, ...]
 
 
@@ -28,7 +30,7 @@ class Database:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        self.tables = frozenset(name for (name,) in names)
+        self.tables: frozenset[str] = frozenset(name for (name,) in names)
         self.remarks: list[str] = []
         self._found: dict[str, str | None] = {}
 
@@ -42,16 +44,20 @@ class Database:
             self._found[key] = self._find(conf.table("nsys_export")["tables"][key])
         return self._found[key]
 
+    def layout(self, table: str) -> tuple[Row, ...]:
+        """Number, name, type and whether it must not be NULL, of each column of a table."""
+        return tuple(self._connection.execute(f"PRAGMA table_info({quoted(table)})"))
+
     def columns(self, table: str) -> tuple[str, ...]:
         """Names of a table's columns, in its order."""
-        return tuple(row[1] for row in self._connection.execute(f"PRAGMA table_info({_q(table)})"))
+        return tuple(row[1] for row in self.layout(table))
 
     def count(self, key: str) -> int:
         """Rows of a table; 0 without the table."""
         table = self.find(key)
         if table is None:
             return 0
-        (number,) = self._connection.execute(f"SELECT count(*) FROM {_q(table)}").fetchone()
+        (number,) = self._connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
         return int(number)
 
     def rows(self, key: str, columns: Sequence[str], order: str = "") -> Iterator[Row]:
@@ -60,10 +66,10 @@ class Database:
         if table is None:
             return iter(())
         have = set(self.columns(table))
-        chosen = ", ".join(_q(name) if name in have else "NULL" for name in columns)
+        chosen = ", ".join(quoted(name) if name in have else "NULL" for name in columns)
         # Nothing else gives an order: nsys exports rows as they come.
-        by = f" ORDER BY {_q(order)}" if order in have else ""
-        return iter(self._connection.execute(f"SELECT {chosen} FROM {_q(table)}{by}"))
+        by = f" ORDER BY {quoted(order)}" if order in have else ""
+        return iter(self._connection.execute(f"SELECT {chosen} FROM {quoted(table)}{by}"))
 
     def _find(self, entry: dict[str, Any]) -> str | None:
         table = self._named(entry["name"], entry.get("optional", False))
@@ -171,7 +177,7 @@ def _size_by_header(head: bytes) -> int:
 @contextmanager
 def _settled(path: Path) -> Iterator[tuple[str, bool]]:
     """The address to open, and whether it is a copy: beside an open journal a file is not whole."""
-    beside = [path.with_name(path.name + ending) for ending in _SIDECARS]
+    beside = [path.with_name(path.name + ending) for ending in _JOURNALS]
     journals = [file for file in beside if file.is_file() and file.stat().st_size]
     if not journals:
         yield f"{path.resolve().as_uri()}?mode=ro&immutable=1", False
@@ -205,5 +211,6 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _q(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
     return '"' + name.replace('"', '""') + '"'
