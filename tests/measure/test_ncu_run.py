@@ -38,10 +38,12 @@ def test_a_report_with_launches(tmp_path: Path, recording: Recording) -> None:
     begun = []
     ncu = handing_out(tmp_path / "tool", recording("cutile_mla"), ("flash_mla",))
     job = NcuJob(("worker",), ("mla",), SET.names, tmp_path / "annotation.ncu-rep")
-    tool = Tool(ncu=tmp_path / "tool" / "ncu", environment=ncu.environment, on_launch=begun.append)
+    tool = Tool(
+        ncu=tmp_path / "tool" / "ncu", environment=ncu.environment, on_progress=begun.append
+    )
     done = record_ranges(tool, job, SET)
     assert [stage.nvtx for stage in done.profile.stages] == [("mla",)]
-    assert begun == [1]
+    assert {(step.kernel, step.name) for step in begun} == {(1, "flash_mla")}
     assert "flash_mla" in (tmp_path / "ncu.log").read_text()
     assert 0 < done.seconds < 20
 

@@ -25,6 +25,15 @@ LINE_BYTES = 4096
 CUT = b"\n[... output cut here ...]\n"
 
 
+class Watch(NamedTuple):
+    """Follows an output that grows within a line: a bar of progress."""
+
+    line: Callable[[str], None]
+    """Called with each whole line."""
+    unfinished: Callable[[str], None]
+    """Called with the beginning of a line, each time that more of it has come."""
+
+
 class ChildResult(NamedTuple):
     """How a command ended. `returncode` is 128 + N where signal N ended it."""
 
@@ -59,7 +68,7 @@ def run_child(
     cwd: Path | None,
     log: Path,
     limit_s: float,
-    on_line: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | Watch | None = None,
 ) -> ChildResult:
     """Run a command to its end, at most `limit_s` seconds, with its output in `log`.
 
@@ -161,10 +170,15 @@ def _ended(guard: subprocess.Popen[bytes]) -> int:
 class _Output:
     """Keeps the beginning and the end of an output, and calls `on_line` with each line."""
 
-    def __init__(self, file: BinaryIO, on_line: Callable[[str], None] | None) -> None:
+    def __init__(self, file: BinaryIO, on_line: Callable[[str], None] | Watch | None) -> None:
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._file = file
-        self._on_line = on_line
+        self._on_line: Callable[[str], None] | None
+        self._unfinished: Callable[[str], None] | None = None
+        if isinstance(on_line, Watch):
+            self._on_line, self._unfinished = on_line
+        else:
+            self._on_line = on_line
         self._room = HEAD_BYTES
         self._end = bytearray()
         self._cut = False
@@ -178,6 +192,8 @@ class _Output:
             self._line = self._line[LINE_BYTES:]
         for line in lines:
             self._tell(line)
+        if self._unfinished is not None and self._line:
+            self._unfinished(_text(self._line))
 
     def close(self) -> None:
         if self._line:
@@ -197,7 +213,11 @@ class _Output:
             del self._end[:-TAIL_BYTES]
 
     def _tell(self, line: bytes) -> None:
-        text = line[:LINE_BYTES].decode("utf-8", errors="replace").rstrip("\r")
+        text = _text(line[:LINE_BYTES])
         self.tail.append(text)
         if self._on_line is not None:
             self._on_line(text)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").rstrip("\r")

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 from mla_var3 import conf
 from mla_var3.core.errors import BadArgument
-from mla_var3.measure.ncu_command import CONDITIONS, range_filter
-from mla_var3.measure.ncu_metrics import metric_set
-from mla_var3.measure.ncu_reader.table import chip_of, facts_by_key
+from mla_var3.measure.ncu_command import CONDITIONS, counter_words, range_filter
+from mla_var3.measure.ncu_metrics import full_set, metric_set
+from mla_var3.measure.ncu_reader.table import chip_of
 
 Counters = Literal["full", "annotation"]
 DTYPES: dict[Counters, tuple[str, ...]] = {
@@ -81,24 +81,14 @@ def metric_names(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _counters(capture: Capture) -> list[str]:
+def _counters(capture: Capture) -> tuple[str, ...]:
     chip = chip_of(capture.capability)
-    there = metric_set(chip, capture.dtypes or DTYPES[capture.counters]).names
-    if capture.counters == "annotation":
-        if chip is None:
-            raise BadArgument("the counters of annotation differ by chip: name it by --target")
-        return ["--metrics", ",".join(metric_names([*there, *capture.metrics]))]
-    beyond = _beyond_full(there) if chip else ()
-    names = metric_names([*beyond, *capture.metrics])
-    extra = ["--metrics", ",".join(names)] if names else []
-    return ["--set", "full", "--import-source", "yes", *extra]
-
-
-def _beyond_full(there: Sequence[str]) -> tuple[str, ...]:
-    """Counters of the chip, of `there`, that `--set full` leaves out and `diagnose` reads."""
-    keys = conf.table("capture")["beyond_full"]
-    wanted = {name for key in keys for way in facts_by_key()[key].ways for name in way.raw_names()}
-    return tuple(name for name in there if name in wanted)
+    dtypes = capture.dtypes or DTYPES[capture.counters]
+    full = capture.counters == "full"
+    if not full and chip is None:
+        raise BadArgument("the counters of annotation differ by chip: name it by --target")
+    there = full_set(chip, dtypes) if full else metric_set(chip, dtypes)
+    return counter_words(metric_names([*there.names, *capture.metrics]), full=full)
 
 
 def _filters(capture: Capture) -> list[str]:

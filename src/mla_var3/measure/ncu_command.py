@@ -1,4 +1,4 @@
-"""Where ncu lies, and the command line of annotation mode: pure functions that return lists."""
+"""Where ncu lies, and its command line in both modes that use it: functions that return lists."""
 
 import re
 import shutil
@@ -12,6 +12,8 @@ INSTALLED = (Path("/opt/nvidia/nsight-compute"),)
 """Folders that hold one folder a version of Nsight Compute."""
 CONDITIONS = ("--clock-control", "none", "--cache-control", "all", "--replay-mode", "kernel")
 """How every launch is measured; always said, since ncu's own defaults differ by version."""
+FULL = ("--set", "full", "--import-source", "yes")
+"""Every section, rules and all, and the text of the source files."""
 _SPECIAL = re.compile(r"([@,\[\]/*+\\])")
 
 
@@ -22,8 +24,15 @@ class NcuJob(NamedTuple):
     stages: tuple[str, ...]
     """Names of the NVTX push/pop ranges whose launches are profiled."""
     metrics: tuple[str, ...]
+    """Counters by ncu's names; with `full` those beyond its set."""
     report: Path
     """Ends in `.ncu-rep`."""
+    full: bool = False
+    """All sections with their rules and the source, instead of `metrics` alone."""
+    launches: int | None = None
+    """Most launches that are profiled; None: all."""
+    expected: int | None = None
+    """How many there will be, for the progress; None: nobody knows before."""
 
 
 def find_ncu(environment: Mapping[str, str], installed: Sequence[Path] = INSTALLED) -> Path:
@@ -46,6 +55,7 @@ def find_ncu(environment: Mapping[str, str], installed: Sequence[Path] = INSTALL
 
 def ncu_command(ncu: Path, job: NcuJob) -> list[str]:
     """The command line: kernel replay, cold caches, no clock control, one report file."""
+    most = () if job.launches is None else ("--launch-count", str(job.launches))
     return [
         str(ncu),
         "--nvtx",
@@ -53,14 +63,20 @@ def ncu_command(ncu: Path, job: NcuJob) -> list[str]:
         *CONDITIONS,
         "--target-processes",
         "application-only",
-        "--disable-extra-suffixes",
-        "--metrics",
-        ",".join(job.metrics),
+        *most,
+        *(() if job.full else ("--disable-extra-suffixes",)),
+        *counter_words(job.metrics, full=job.full),
         "--force-overwrite",
         "--export",
         str(job.report.with_suffix("")),
         *job.program,
     ]
+
+
+def counter_words(metrics: Sequence[str], *, full: bool) -> tuple[str, ...]:
+    """The options that say what is counted."""
+    named = ("--metrics", ",".join(metrics)) if metrics else ()
+    return (*FULL, *named) if full else named
 
 
 def query_command(ncu: Path) -> list[str]:

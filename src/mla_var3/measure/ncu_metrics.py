@@ -1,4 +1,4 @@
-"""The counters that annotation mode asks ncu for on one chip: every name is known to exist there.
+"""The counters that ncu is asked for on one chip, by mode: every name is known to exist there.
 
 ncu ends the whole run at a name that it does not know, so names are resolved before it starts.
 """
@@ -93,6 +93,19 @@ def metric_set(
     }
     ordered = (*annotation().also, *(name for name in names if name in asked))
     return MetricSet((*ordered, *_stalls(chip, told)), missing | reasons)
+
+
+def full_set(chip: Chip | None, dtypes: Iterable[str] = ()) -> MetricSet:
+    """The counters to ask for beside `--set full`: those that it leaves out and a diagnosis reads.
+
+    None for a chip that the tables do not know: a name that it lacks would end the run.
+    """
+    if chip is None:
+        return MetricSet((), {})
+    keys = conf.table("capture")["beyond_full"]
+    wanted = {name for key in keys for way in facts_by_key()[key].ways for name in way.raw_names()}
+    there = metric_set(chip, dtypes).names
+    return MetricSet(tuple(name for name in there if name in wanted), {})
 
 
 def explained(stage: Stage, metrics: MetricSet) -> Stage:

@@ -13,20 +13,20 @@ from mla_var3 import conf
 from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot, MlaError, NoUsableData, UnreadableFile
 from mla_var3.core.record import Profile
-from mla_var3.measure.child import ChildResult, run_child
+from mla_var3.measure.child import ChildResult, Watch, run_child
 from mla_var3.measure.clocks import run_tool
 from mla_var3.measure.ncu_command import NcuJob, ncu_command, query_command, range_filter
 from mla_var3.measure.ncu_metrics import MetricSet, metric_set, parse_query, unknown_names
+from mla_var3.measure.ncu_progress import NcuProgress, Replay
 from mla_var3.measure.ncu_reader import read_report
 from mla_var3.measure.ncu_reader.table import chip_of
 from mla_var3.measure.tool_faults import FaultContext, explain, remarks
 from mla_var3.measure.worker import raise_error
 
 LOG = artifacts.NCU_LOG
-_PROFILING = re.compile(r'==PROF== Profiling "([^"]*)"')
 
-OnLaunch = Callable[[int], None]
-"""Called with the number of launches that ncu has begun to profile."""
+OnProgress = Callable[[NcuProgress], None]
+"""Called with each step of ncu while it replays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Tool:
     environment: Mapping[str, str]
     limit_s: float | None = None
     driver: str = ""
-    on_launch: OnLaunch | None = None
+    on_progress: OnProgress | None = None
 
     @property
     def seconds(self) -> float:
@@ -95,21 +95,14 @@ def record_ranges(tool: Tool, job: NcuJob, metrics: MetricSet) -> NcuRun:
 
 
 def _run(tool: Tool, job: NcuJob) -> ChildResult:
-    begun = 0
-
-    def count(line: str) -> None:
-        nonlocal begun
-        if tool.on_launch is not None and _PROFILING.match(line):
-            begun += 1
-            tool.on_launch(begun)
-
+    replay = Replay(tool.on_progress, job.expected) if tool.on_progress is not None else None
     return run_child(
         ncu_command(tool.ncu, job),
         env=tool.environment,
         cwd=None,
         log=job.report.with_name(LOG),
         limit_s=tool.seconds,
-        on_line=count,
+        on_line=Watch(replay.line, replay.unfinished) if replay is not None else None,
     )
 
 

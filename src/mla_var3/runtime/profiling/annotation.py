@@ -129,7 +129,7 @@ def _tool(gpu: Gpu, options: AnnotationOptions) -> Tool:
         ncu=find_ncu(environment),
         environment=environment,
         limit_s=options.limit_s,
-        on_launch=(lambda count: step(f"ncu: kernel {count}")) if step else None,
+        on_progress=(lambda done: step(f"ncu: {done.text}")) if step else None,
     )
 
 
