@@ -55,6 +55,7 @@ def task(spec: WorkerSpec) -> None:
         "event": _event,
         "ranges": _ranges,
         "operators": _operators,
+        "timeline": _timeline,
     }
     tasks[spec.task](spec)
 
@@ -93,6 +94,12 @@ def _operators(spec: WorkerSpec) -> None:
     from mla_var3.measure.operators import run_operators
 
     run_operators(spec)
+
+
+def _timeline(spec: WorkerSpec) -> None:
+    from mla_var3.measure.worker_timeline import run_timeline
+
+    run_timeline(spec)
 
 
 def _report(error: MlaError, folder: Path | None) -> None:

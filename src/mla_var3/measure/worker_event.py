@@ -111,7 +111,7 @@ def measure(spec: WorkerSpec) -> None:
     )
     folder = Path(spec.out_dir)
     save_timing(result, folder / artifacts.TIMING)
-    _compile(spec, prepared, folder)
+    compile_stages(spec, prepared, folder)
 
 
 def _queue(timer: EventTimer | CpuTimer, chosen: dict[str, float], call_ns: float) -> Queueing:
@@ -189,7 +189,7 @@ def _machine(spec: WorkerSpec) -> Machine:
     )
 
 
-def _compile(spec: WorkerSpec, prepared: Prepared, folder: Path) -> None:
+def compile_stages(spec: WorkerSpec, prepared: Prepared, folder: Path) -> None:
     """Artifacts of each stage; where there are none the reason, and the timing stands."""
     stages: dict[str, CompiledStage] = {}
     reasons: dict[str, str] = {}

@@ -15,8 +15,9 @@ from mla_var3.core.errors import BadArgument, NoUsableData
 from mla_var3.core.locate import find
 from mla_var3.core.params import Value
 from mla_var3.core.plan import KernelPlan
+from mla_var3.core.timeline import Collector
 
-Task = Literal["event", "ranges", "operators"]
+Task = Literal["event", "ranges", "operators", "timeline"]
 Cache = Literal["cold", "warm"]
 
 
@@ -38,8 +39,11 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seed: int = 0
     task: Task
     bench_runs: int | None = None
-    """Samples (event), or launches a stage (ranges). None: the protocol's stop rule, or 1."""
+    """Samples (event), launches a stage (ranges), calls of the whole plan (timeline). None: the
+    protocol's stop rule, 1, or what conf/nsys.json says."""
     cache: Cache = "cold"
+    collector: Collector = "nsys"
+    """Of the task `timeline`: who records it."""
     out_dir: str
     """Where the child writes its files; it exists."""
     compile_for: str = ""
