@@ -133,6 +133,9 @@ class ConcurrentKernels:
     after: tuple[Kernel, ...] = ()
     streams: int = 2
     """1 runs the same stages one after the other."""
+    wait_for_each_other: bool = False
+    """Whether one of `stages` waits on the device for what another of them does: none of them can
+    run alone, nor be replayed by ncu."""
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.stages + self.after)

@@ -15,6 +15,7 @@ from mla_var3.core.plan import Kernel
 from mla_var3.core.record import Metric, Stage
 from mla_var3.measure.ncu_metrics import MetricSet, explained
 from mla_var3.measure.ncu_reader.names import short_name
+from mla_var3.measure.ncu_repeats import one_of_runs
 
 NO_OPCODES = "opcodes were not recorded"
 """Begins a doubt of the reader that does not hold here: this mode never asks for them."""
@@ -40,9 +41,10 @@ def plan_stages(
     kernels: Sequence[Kernel],
     together: Sequence[str],
     metrics: MetricSet,
+    runs: int = 1,
 ) -> PlanStages:
     """The stages of `kernels` in their order; those named in `together` run at the same time, and
-    were profiled alone.
+    were profiled alone. Each was run `runs` times.
     """
     found: dict[str, list[Stage]] = {kernel.name: [] for kernel in kernels}
     strangers = 0
@@ -55,7 +57,7 @@ def plan_stages(
     stages: list[Stage] = []
     groups: list[Stage] = []
     for kernel in kernels:
-        own = found[kernel.name]
+        own = one_of_runs(found[kernel.name], runs)
         alone = kernel.name in together
         if len(own) == 1:
             named = msgspec.structs.replace(own[0], name=kernel.name)
@@ -65,7 +67,7 @@ def plan_stages(
             stages += [_of_plan(stage, kernel, alone) for stage in renamed]
             groups.append(_of_plan(_group(kernel, renamed), kernel, alone))
     unseen = tuple(name for name, own in found.items() if not own)
-    return PlanStages(_in_order(stages), tuple(groups), unseen, strangers)
+    return PlanStages(tuple(stages), tuple(groups), unseen, strangers)
 
 
 def with_model(stage: Stage, by_model: Stage) -> Stage:
@@ -93,12 +95,6 @@ def with_model(stage: Stage, by_model: Stage) -> Stage:
         metrics=stage.metrics | told,
         missing=missing | reasons,
         opcodes=stage.opcodes or by_model.opcodes,
-    )
-
-
-def _in_order(stages: list[Stage]) -> tuple[Stage, ...]:
-    return tuple(
-        msgspec.structs.replace(stage, launch=position) for position, stage in enumerate(stages)
     )
 
 

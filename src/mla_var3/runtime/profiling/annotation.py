@@ -34,6 +34,7 @@ from mla_var3.runtime.on_device import plan_on, target_of_gpu
 from mla_var3.runtime.problem_files import write_problem
 from mla_var3.runtime.profiling import annotation_cpu, annotation_gpu
 from mla_var3.runtime.profiling.event import time_plan
+from mla_var3.runtime.profiling.ncu_ranges import Job, refuse_waiting
 from mla_var3.runtime.reporting import write_reports
 from mla_var3.runtime.result import ProfileResult
 from mla_var3.runtime.store import new_folder, timestamp
@@ -84,6 +85,7 @@ def annotation_profile_plan(
         raise BadArgument(f"--bench_runs={bench_runs}: must be at least 1")
     plan = with_version(plan, version)
     plan.validate()
+    refuse_waiting(plan)
     gpu = options.gpu or find_gpu(plan, options.device)
     plan = plan_on(plan, gpu)
     if options.gpu is None:
@@ -96,8 +98,8 @@ def annotation_profile_plan(
         with kept_on_failure(work, wanted, (artifacts.TIMING, artifacts.NCU_LOG)):
             timing, run = _timed(plan, gpu, work, bench_runs, options)
             if gpu is not None and tool is not None:
-                job = annotation_gpu.Job(plan, gpu, target_of_gpu(gpu), tool, timing, now)
-                profile, run = annotation_gpu.measure(job, run, work, options)
+                job = Job(plan, gpu, target_of_gpu(gpu), tool, now)
+                profile, run = annotation_gpu.measure(job, timing, run, work, options)
             else:
                 _step(options, "operators: torch's profiler")
                 profile, run = annotation_cpu.measure(plan, timing, run, work, options, now)

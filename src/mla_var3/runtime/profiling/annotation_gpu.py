@@ -1,133 +1,84 @@
 """The part of annotation mode that needs a GPU: ncu on one NVTX range a stage."""
 
 import dataclasses
-from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from mla_var3.analyse.predict import with_prediction
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun
-from mla_var3.core.errors import NoUsableData
-from mla_var3.core.plan import ConcurrentKernels, Kernel, KernelPlan, stages_of
-from mla_var3.core.record import Environment, Profile, Stage
-from mla_var3.core.target import Target
+from mla_var3.core.record import Profile, Stage
 from mla_var3.core.timing import Timing
-from mla_var3.measure.gpus import Gpu
-from mla_var3.measure.ncu_command import NcuJob
-from mla_var3.measure.ncu_run import NcuRun, Tool, choose_metrics, record_ranges
-from mla_var3.measure.ncu_stages import PlanStages, plan_stages, with_model
+from mla_var3.measure.ncu_run import NcuRun, choose_metrics, record_ranges
+from mla_var3.measure.ncu_stages import PlanStages
 from mla_var3.measure.timing_record import model_stages
-from mla_var3.measure.worker_run import JOB, worker_command
-from mla_var3.measure.worker_spec import spec_for, write_spec
+from mla_var3.measure.worker_run import JOB
+from mla_var3.measure.worker_spec import spec_for
 from mla_var3.runtime.measuring import MeasureOptions, device_lock
 from mla_var3.runtime.problem_files import identity
 from mla_var3.runtime.profiling.event import event_profile
+from mla_var3.runtime.profiling.ncu_ranges import (
+    Job,
+    environment,
+    merged,
+    ncu_job,
+    passes,
+    remarks,
+    stages_seen,
+    unseen_text,
+)
 
 APART_PCT = 10.0
 """Beyond it ncu's durations and the plan's own time tell of different things."""
 
 
-class Job(NamedTuple):
-    """One plan on one GPU, timed already (or not: stages on several streams)."""
-
-    plan: KernelPlan
-    gpu: Gpu
-    target: Target
-    tool: Tool
-    timing: Timing | None
-    now: datetime
-
-
 def measure(
-    job: Job, run: AnnotationRun, folder: Path, options: MeasureOptions
+    job: Job, timing: Timing | None, run: AnnotationRun, folder: Path, options: MeasureOptions
 ) -> tuple[Profile, AnnotationRun]:
-    """Run ncu and make the record of both parts; report and log stay in `folder`."""
-    timed = event_profile(job.plan, job.timing, folder, job.now) if job.timing else None
-    job = _for_sms(job, timed.environment.sm_count if timed else job.target.sm_count)
-    recorded = _recorded(job, folder, options)
-    if job.plan.target_sms is None:
-        job = _for_sms(job, recorded.profile.environment.sm_count)
-    kernels = stages_of(job.plan.plan_empty())
-    found = plan_stages(recorded.profile.stages, kernels, _together(job.plan), recorded.metrics)
-    if not found.stages:
-        names = ", ".join(kernel.name for kernel in kernels)
-        raise NoUsableData(f"ncu saw no launch inside a range of a stage ({names})")
+    """Run ncu and make the record of both parts; report and log stay in `folder`.
+
+    `timing` None: stages on several streams are not timed as one.
+    """
+    timed = event_profile(job.plan, timing, folder, job.now) if timing else None
+    job = job.for_sms(timed.environment.sm_count if timed else job.target.sm_count)
+    recorded = _recorded(job, timing, folder, options)
+    job = job.seen_by(recorded.profile.environment)
+    found = stages_seen(job, recorded)
     profile = _profile(job, recorded, found, timed)
-    passes = [stage.value("replay_passes") for stage in found.stages]
-    known = [int(value) for value in passes if value is not None]
     return profile, msgspec.structs.replace(
         run,
         ncu_s=round(recorded.seconds, 2),
-        passes=max(known) if known else None,
+        passes=passes(found),
         counters=len(recorded.metrics.names),
     )
 
 
-def _for_sms(job: Job, sms: int | None) -> Job:
-    """The job with its plan, and the device, as they are with that many SMs."""
-    target = job.target._replace(driver_sms=sms)
-    return job._replace(plan=job.plan.for_sms(sms), target=target)
-
-
-def _ranges(plan: KernelPlan, kernels: tuple[Kernel, ...]) -> tuple[str, ...]:
-    """Names of the ranges whose launches are profiled.
-
-    Where nobody tells the SMs, any stage with a tiling may be launched too.
-    """
-    names = [kernel.name for kernel in kernels]
-    return tuple(dict.fromkeys(names if plan.target_sms else (*names, *plan.TILINGS)))
-
-
-def _recorded(job: Job, folder: Path, options: MeasureOptions) -> NcuRun:
-    kernels = stages_of(job.plan.plan_empty())
-    dtypes = tuple(dict.fromkeys(kernel.compute_dtype for kernel in kernels))
-    spec = spec_for(
-        job.plan,
-        "ranges",
-        f"cuda:{job.gpu.index}",
-        folder,
-        uuid=job.gpu.uuid,
-        seed=options.seed,
-    )
-    file = write_spec(spec, folder / JOB)
-    driver = job.timing.machine.driver if job.timing else None
+def _recorded(job: Job, timing: Timing | None, folder: Path, options: MeasureOptions) -> NcuRun:
+    place = f"cuda:{job.gpu.index}"
+    spec = spec_for(job.plan, "ranges", place, folder, uuid=job.gpu.uuid, seed=options.seed)
+    driver = timing.machine.driver if timing else None
     tool = dataclasses.replace(job.tool, driver=driver or "")
     with device_lock(job.gpu, options):
-        metrics = choose_metrics(tool, job.gpu.capability, dtypes, folder)
-        asked = NcuJob(
-            program=tuple(worker_command(file)),
-            stages=_ranges(job.plan, kernels),
-            metrics=metrics.names,
-            report=folder / artifacts.NCU_REPORT,
-        )
+        metrics = choose_metrics(tool, job.gpu.capability, job.dtypes, folder)
+        asked = ncu_job(job, spec, folder / artifacts.NCU_REPORT)
         recorded = record_ranges(tool, asked, metrics)
-    file.unlink()  # it names directories of this machine
+    (folder / JOB).unlink()  # it names directories of this machine
     return recorded
-
-
-def _together(plan: KernelPlan) -> tuple[str, ...]:
-    """Names of the stages that run at the same time."""
-    runnable = plan.plan_empty()
-    if isinstance(runnable, ConcurrentKernels) and runnable.streams > 1:
-        return tuple(kernel.name for kernel in runnable.stages)
-    return ()
 
 
 def _profile(job: Job, recorded: NcuRun, found: PlanStages, timed: Profile | None) -> Profile:
     """The record: counters by stage, the plan's own time and work beside them."""
     by_model = _by_model(job, timed)
     report = recorded.profile
-    failure = _failure(report, found)
+    failure = report.failure or unseen_text(found)
     return Profile(
         mode="annotation",
         status="PARTIAL" if failure else "OK",
-        stages=tuple(_merged(stage, by_model) for stage in found.stages),
-        groups=tuple(_merged(stage, by_model) for stage in found.groups),
+        stages=merged(found.stages, by_model),
+        groups=merged(found.groups, by_model),
         end_to_end=timed.end_to_end if timed else None,
-        environment=_environment(report.environment, timed.environment if timed else None, job),
+        environment=environment(report.environment, job, timed.environment if timed else None),
         plan=identity(job.plan),
         source=report.source,
         created=job.now.isoformat(timespec="seconds"),
@@ -146,51 +97,13 @@ def _by_model(job: Job, timed: Profile | None) -> dict[str, Stage]:
     return {stage.name: stage for stage in stages}
 
 
-def _merged(stage: Stage, by_model: dict[str, Stage]) -> Stage:
-    """A stage of the plan with the model's figures; a kernel of a stage of several has none."""
-    own = by_model.get(stage.name)
-    return with_model(stage, own) if own is not None else stage
-
-
-def _failure(report: Profile, found: PlanStages) -> str:
-    if report.failure:
-        return report.failure
-    if not found.unseen:
-        return ""
-    names = ", ".join(found.unseen)
-    return (
-        f"ncu saw no launch of {names}: nothing was launched in that range, or by another process"
-    )
-
-
-def _environment(report: Environment, timed: Environment | None, job: Job) -> Environment:
-    """The driver's and the timed run's words first; the report names its tools."""
-    base = timed or Environment(
-        device=job.gpu.name,
-        compute_capability=job.gpu.capability,
-        sm_count=job.target.sm_count,
-    )
-    return msgspec.structs.replace(
-        base,
-        sm_count=base.sm_count or report.sm_count,
-        clock_max_hz=base.clock_max_hz or report.clock_max_hz,
-        capture_tool=report.capture_tool,
-        reader_tool=report.reader_tool,
-    )
-
-
 def _warnings(timed: Profile | None, report: Profile, found: PlanStages) -> tuple[str, ...]:
-    texts = [*report.warnings, *(timed.warnings if timed else ())]
-    if found.strangers:
-        texts.append(f"left out: {found.strangers} launched outside the stages' ranges")
-    alone = [stage.name for stage in found.stages if stage.isolated]
-    if alone:
-        texts.append(
-            f"{', '.join(alone)} run at the same time but were profiled alone (isolated): their "
-            "times are not their parts of a concurrent run"
-        )
+    told = remarks(report, found)
+    own = timed.warnings if timed else ()
+    recorded = len(report.warnings)
+    texts = (*told[:recorded], *own, *told[recorded:])
     apart = _apart(timed, found)
-    return (*texts, apart) if apart else tuple(texts)
+    return (*texts, apart) if apart else texts
 
 
 def _apart(timed: Profile | None, found: PlanStages) -> str:
