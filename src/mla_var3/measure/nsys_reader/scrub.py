@@ -57,35 +57,30 @@ def scrub(sqlite: Path) -> None:
 
 
 def _copy(database: Database, target: sqlite3.Connection, key: str) -> None:
-    """One table, in its own columns; what is not kept is NULL, or empty where it may not be."""
+    """One table, in its own columns; a text that is not kept is NULL."""
     table = database.find(key)
     if table is None:
         return
     layout = database.layout(table)
     columns = [str(row[1]) for row in layout]
-    empty = {name: (_empty(kind) if needed else None) for _, name, kind, needed, *_ in layout}
     types = ", ".join(f"{quoted(row[1])} {_type(row[2])}" for row in layout)
     target.execute(f"CREATE TABLE {quoted(table)} ({types})")
     marks = ", ".join("?" * len(columns))
     insert = f"INSERT INTO {quoted(table)} VALUES ({marks})"
-    target.executemany(insert, _rows(database, key, columns, empty))
+    target.executemany(insert, _rows(database, key, columns))
 
 
-def _rows(database: Database, key: str, columns: list[str], empty: dict[str, Any]) -> Iterator[Row]:
+def _rows(database: Database, key: str, columns: list[str]) -> Iterator[Row]:
     texts = frozenset(conf.table("nsys_export")["kept_texts"][key])
     keep = _keep(database, key)
     for row in database.rows(key, columns):
         kept = keep(dict(zip(columns, row, strict=True)))
-        if kept is None:
-            continue
-        yield tuple(
-            value
-            if value is None
-            or isinstance(value, int | float)
-            or (name in texts and _is_text(value))
-            else empty[name]
-            for name, value in kept.items()
-        )
+        if kept is not None:
+            # SQLite puts a text into a column of numbers too: the value decides.
+            yield tuple(
+                value if isinstance(value, int | float | (str if name in texts else int)) else None
+                for name, value in kept.items()
+            )
 
 
 def _keep(database: Database, key: str) -> Keep:
@@ -146,13 +141,5 @@ def _named(value: Any) -> Any:
     return without_paths(value) if isinstance(value, str) else value
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _type(kind: str) -> str:
     return kind if kind.upper() in ("INTEGER", "TEXT", "REAL", "NUMERIC", "INT") else ""
-
-
-def _empty(kind: str) -> Any:
-    return "" if kind.upper() == "TEXT" else 0
