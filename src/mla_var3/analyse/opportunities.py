@@ -64,7 +64,7 @@ def _made(facts: Facts, idea: Idea) -> Opportunity | None:
     room = gap(facts, idea)
     bounds = [
         (value, text)
-        for value, text in ((idea.own, idea.why), (room, _gap_text(facts)))
+        for value, text in ((idea.own, idea.why), (room, gap_text(facts)))
         if value is not None
     ]
     if not bounds:
@@ -82,7 +82,8 @@ def _made(facts: Facts, idea: Idea) -> Opportunity | None:
     )
 
 
-def _gap_text(facts: Facts) -> str:
+def gap_text(facts: Facts) -> str:
+    """`roofline gap at 1.78 GHz`."""
     clock = facts.get("sm_clock")
     return f"roofline gap at {gigahertz(clock)} GHz" if clock else "roofline gap"
 

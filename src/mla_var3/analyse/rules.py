@@ -1,6 +1,7 @@
 """Rules of Nsight Compute as opportunities: filtered, since their numbers are caps."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mla_var3.analyse import occupancy
 from mla_var3.analyse.facts import Facts
@@ -10,6 +11,10 @@ from mla_var3.analyse.words import number, percent
 from mla_var3.core.record import Rule
 
 SCOPES = {"GLOBAL": 0, "LOCAL": 1}
+Refusal = Literal[
+    "no_estimate", "unknown", "cause", "queue", "no_stall", "more_warps", "unbank", "coalesce"
+]
+"""Why a rule is no offer; conf/ncu.json has the words."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ def offered(facts: Facts, verdict: Verdict, taken: set[str]) -> list[Offer]:
     """Rules worth a word: GLOBAL before LOCAL, one an action and one an equal number."""
     found: list[Offer] = []
     actions, caps = set(taken), set[float]()
-    for rule in sorted(facts.stage.rules, key=_rank):
+    for rule in sorted(facts.stage.rules, key=rank):
         offer = _offer(rule, facts, verdict)
         cap = round(rule.speedup_pct or 0.0, 2)
         if offer is None or offer.action in actions or cap in caps:
@@ -40,23 +45,34 @@ def offered(facts: Facts, verdict: Verdict, taken: set[str]) -> list[Offer]:
     return found
 
 
-def _rank(rule: Rule) -> tuple[int, float, str, str]:
+def rank(rule: Rule) -> tuple[int, float, str, str]:
+    """Order of usefulness: GLOBAL first, then the larger estimate."""
     return SCOPES.get(rule.scope, 2), -(rule.speedup_pct or 0.0), rule.rule, rule.title
 
 
 def _offer(rule: Rule, facts: Facts, verdict: Verdict) -> Offer | None:
+    if rule.rule in knowledge().ignored_rules:
+        return None
+    found = judged(rule, facts, verdict)
+    return found if isinstance(found, Offer) else None
+
+
+def judged(rule: Rule, facts: Facts, verdict: Verdict) -> Offer | Refusal:
+    """The action that a rule calls for, or why it does not hold here."""
     speedup = rule.speedup_pct
     usable = speedup is not None and 0.0 < speedup <= 100.0 and rule.scope in SCOPES
-    if not usable or speedup is None or rule.rule in knowledge().ignored_rules:
-        return None
+    if not usable or speedup is None:
+        return "no_estimate"
     known = next((item for item in knowledge().rules if _matches(item, rule)), None)
-    if known is None or verdict.cause in known.unless:
-        return None
+    if known is None:
+        return "unknown"
+    if verdict.cause in known.unless:
+        return "cause"
     action = known.action
     if action.startswith("stall:"):
         return _stall_offer(rule, action.removeprefix("stall:"), speedup, facts)
     if not _applies(action, facts):
-        return None
+        return _UNFIT[action]
     metric, value = _trigger(rule, facts, action)
     return Offer(rule.rule, action, speedup, metric, value, rule.scope == "LOCAL")
 
@@ -65,10 +81,12 @@ def _matches(known: RuleAction, rule: Rule) -> bool:
     return known.rule == rule.rule and known.title.lower() in rule.title.lower()
 
 
-def _stall_offer(rule: Rule, stall: str, speedup: float, facts: Facts) -> Offer | None:
+def _stall_offer(rule: Rule, stall: str, speedup: float, facts: Facts) -> Offer | Refusal:
     share = dict(facts.stalls).get(stall)
-    if share is None or facts.highest[1] >= limit("roof_reached"):
-        return None  # behind a busy unit a stall is its queue, not a cause
+    if share is None:
+        return "no_stall"
+    if facts.highest[1] >= limit("roof_reached"):
+        return "queue"  # behind a busy unit a stall is its queue, not a cause
     action = knowledge().stalls[stall].action
     local = rule.scope == "LOCAL"
     cap = min(speedup, share)
@@ -101,6 +119,12 @@ def _trigger(rule: Rule, facts: Facts, action: str) -> tuple[str, str]:
     return "ncu_rule", rule.rule
 
 
+_UNFIT: dict[str, Refusal] = {
+    "more_warps": "more_warps",
+    "unbank": "unbank",
+    "coalesce": "coalesce",
+}
+"""Actions that `_applies` may refuse."""
 _SPEAKS = {
     "more_warps": "occupancy",
     "balance": "active_share",
