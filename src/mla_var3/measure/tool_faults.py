@@ -39,6 +39,10 @@ class FaultContext(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float | None = None
     no_report: bool = False
     """The tool has ended, and its report is missing, empty, or holds no kernel."""
+    unimported: bool = False
+    """nsys left its raw recording, and its importer made no report of it."""
+    advice: str = ""
+    """What the caller found out beside, as it stands in a text: `: libdw.so.1 is missing`."""
     place: Place | None = None
     """Where it ran; None: find out."""
 
@@ -54,7 +58,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     place: Place = ""
     unless: str = ""
-    when: Literal["", "timed_out", "not_found", "no_report"] = ""
+    when: Literal["", "timed_out", "not_found", "no_report", "unimported"] = ""
 
 
 class Harmless(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +138,7 @@ def _match(
         "timed_out": context.timed_out,
         "not_found": returncode == NOT_FOUND,
         "no_report": context.no_report,
+        "unimported": context.unimported,
     }
     if not holds[fault.when]:
         return None
@@ -166,6 +171,7 @@ def _words(
             "limit": limit,
             "line": f" ({_short(raised[-1])})" if raised else "",
             "code": f" ({code})" if code else "",
+            "advice": context.advice,
         }
         | {name: _short(value) for name, value in groups.items()},
     )
