@@ -182,13 +182,12 @@ def _at_level(verdict: ShapeVerdict, shape: Shape, level_pct: float) -> Effect:
 def _notes(verdicts: Sequence[ShapeVerdict], comparison: Comparison) -> tuple[str, ...]:
     """Advice for the whole, each once."""
     advice = table("compare")["advice"]
-    found = [
-        advice[word.replace(" ", "_")]
-        for word in ("unreliable", "inconclusive")
-        if any(verdict.word == word for verdict in verdicts)
-    ]
+    words = {verdict.word for verdict in verdicts}
+    found = [advice["unreliable"]] if "unreliable" in words else []
     if comparison.across_runs:
         found.append(advice["across_runs"])
+    elif "inconclusive" in words:
+        found.append(advice["inconclusive"])
     without = sum(verdict.word not in _FINISHED for verdict in verdicts)
     if 0 < without < len(verdicts) and len(verdicts) > 2:
         found.append(f"the mean leaves out {without} of {len(verdicts)} shapes")

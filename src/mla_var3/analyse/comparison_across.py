@@ -2,11 +2,12 @@
 
 import math
 
-from mla_var3.analyse.comparison_run import Rules, signed
+from mla_var3.analyse.comparison_run import Rules
 from mla_var3.conf import table
 from mla_var3.core import quads, rank, stats
 from mla_var3.core.comparison import Shape, StoredSeries
 from mla_var3.core.comparison_verdict import Effect, ShapeVerdict
+from mla_var3.core.units import signed
 
 
 def judge_stored(shape: Shape, rules: Rules) -> ShapeVerdict:
@@ -21,7 +22,7 @@ def judge_stored(shape: Shape, rules: Rules) -> ShapeVerdict:
     word = quads.word_of(effect, floor, level) if effect else "inconclusive"
     return ShapeVerdict(
         word=word,
-        detail="" if effect else rank.SHORT_RUN,
+        detail="" if effect else _short(a, b),
         time=effect,
         no_cycles="clocks of single samples are not stored",
         floor_pct=floor,
@@ -43,6 +44,12 @@ def _effect(a: StoredSeries, b: StoredSeries, level_pct: float) -> Effect | None
     return quads.effect_from(rank.difference_interval(after, before))
 
 
+def _short(a: StoredSeries, b: StoredSeries) -> str:
+    few = min(len(a.samples_ns), len(b.samples_ns))
+    needed = rank.BLOCKS * rank.BLOCK_SAMPLES
+    return f"short run: {few} samples, an interval needs {needed}"
+
+
 def _clock_apart_pct(a: StoredSeries, b: StoredSeries) -> float | None:
     return 100.0 * (b.mhz / a.mhz - 1.0) if a.mhz and b.mhz else None
 
@@ -50,7 +57,7 @@ def _clock_apart_pct(a: StoredSeries, b: StoredSeries) -> float | None:
 def _notes(a: StoredSeries, b: StoredSeries, apart: float | None, rules: Rules) -> tuple[str, ...]:
     found = [*_doubts(a, b)]
     if apart is None:
-        found.append(table("compare")["advice"]["no_cycles"])
+        found.append(table("compare")["advice"]["no_clock"])
     elif abs(apart) > rules.settings["clock_told_pct"]:
         found.append(f"SM clocks differ by {signed(apart)} %: A {a.mhz:.0f}, B {b.mhz:.0f} MHz")
     return tuple(found)

@@ -7,6 +7,7 @@ from mla_var3.conf import table
 from mla_var3.core import quads, stats
 from mla_var3.core.comparison import Letter, QuadRun
 from mla_var3.core.comparison_verdict import Effect, Look, RunVerdict, Word
+from mla_var3.core.units import signed
 
 _CHANGES = ("faster", "slower")
 
@@ -72,12 +73,6 @@ def change_text(effect: Effect) -> str:
     """`+1.4 % [+1.1, +1.8]`."""
     low, high = signed(effect.low_pct), signed(effect.high_pct)
     return f"{signed(effect.change_pct)} % [{low}, {high}]"
-
-
-def signed(pct: float) -> str:
-    """`−10.7`, `+0.1`; what rounds to nothing has no sign."""
-    text = f"{pct:+.1f}"
-    return "0.0" if float(text) == 0.0 else text.replace("-", "−")
 
 
 def doubts_of(run: QuadRun) -> tuple[str, ...]:

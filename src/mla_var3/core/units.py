@@ -47,6 +47,12 @@ def gain(value: float) -> str:
     return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
+def signed(pct: float) -> str:
+    """The bare figure of a change, `−10.7`, `+0.1`; what rounds to nothing has no sign."""
+    text = f"{pct:+.1f}"
+    return "0.0" if float(text) == 0.0 else text.replace("-", "−")
+
+
 def clock_range(hertz: list[float]) -> str:
     """`1.56–1.97 GHz`, or one figure where both ends read the same; `n/a` for none."""
     if not hertz:
