@@ -14,7 +14,7 @@ from tests.support.range_plans import MoreStages, OpsPlan, RangesPlan, TogetherP
 
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import load_run
-from mla_var3.core.errors import BadArgument, MachineCannot
+from mla_var3.core.errors import BadArgument
 from mla_var3.core.record_file import load_profile
 from mla_var3.measure.ncu_reader import read_report
 from mla_var3.render.annotation_screen import AnnotationRequest
@@ -24,7 +24,6 @@ from mla_var3.runtime.diagnosing import diagnose_file
 from mla_var3.runtime.profiling.annotation import annotation_profile_plan
 from mla_var3.runtime.reporting import make_reports
 from mla_var3.runtime.result import ProfileResult
-from mla_var3.runtime.store import stored_profiles
 
 Recording = Callable[[str], Path]
 
@@ -256,11 +255,3 @@ def test_a_version_that_is_not_there(attention: FakeNcu) -> None:
     with pytest.raises(BadArgument, match="it has no other versions"):
         annotation_profile_plan(RangesPlan(), version="v2", options=options(attention))
     assert not attention.calls_file.exists()
-
-
-def test_no_permission_leaves_nothing_that_looks_complete(tmp_path: Path) -> None:
-    text = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU"
-    ncu = FakeNcu(tmp_path / "tool", f"print({text!r})\nsys.exit(1)")
-    with pytest.raises(MachineCannot, match="ERR_NVGPUCTRPERM"):
-        annotation_profile_plan(RangesPlan(), options=options(ncu))
-    assert stored_profiles(artifacts.PROFILES) == []

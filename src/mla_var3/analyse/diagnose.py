@@ -22,7 +22,7 @@ from mla_var3.analyse.facts import Facts
 from mla_var3.analyse.opportunities import opportunities
 from mla_var3.analyse.roofline import roofline
 from mla_var3.analyse.static import diagnose_static
-from mla_var3.analyse.timing_verdict import diagnose_event
+from mla_var3.analyse.timing_verdict import diagnose_event, has_counters
 from mla_var3.analyse.verdict import Remarks, Verdict
 from mla_var3.analyse.whole import whole_profile
 from mla_var3.core.device import Device
@@ -69,6 +69,8 @@ def diagnose(profile: Profile, device: Device | None) -> ProfileDiagnosis:
         return diagnose_event(profile)
     if profile.mode == "annotation" and is_cpu(profile):
         return diagnose_cpu(profile)
+    if profile.mode == "annotation" and not has_counters(profile):
+        return diagnose_event(profile)
     stages = tuple(diagnose_stage(s, profile.environment, device) for s in profile.stages)
     return whole_profile(profile, stages)
 

@@ -12,7 +12,7 @@ from mla_var3.core.diagnosis import (
 )
 from mla_var3.core.record import Profile, Stage
 
-NO_COUNTERS = "event reads no counters: the class is the model's, what holds a kernel back is open"
+NO_COUNTERS = "{}: the class is the model's, what holds a kernel back is open"
 GAIN_LEAST = 2.0
 _WORDS = {"Compute": ("compute_time", "FLOPs"), "Memory": ("memory_time", "bytes")}
 
@@ -20,22 +20,28 @@ _WORDS = {"Compute": ("compute_time", "FLOPs"), "Memory": ("memory_time", "bytes
 def diagnose_event(profile: Profile) -> ProfileDiagnosis:
     """Class of each stage and of the whole by the model roofline; times are those of the whole."""
     whole = profile.end_to_end or profile.stages[0]
-    verdicts = [_stage(stage, whole) for stage in profile.stages]
+    why = "event reads no counters" if profile.mode == "event" else "no counters were read"
+    verdicts = [_stage(stage, whole, why) for stage in profile.stages]
     if profile.end_to_end is not None and len(profile.stages) > 1:
-        verdicts.append(_stage(whole, whole))
+        verdicts.append(_stage(whole, whole, why))
     bound = bound_of(whole)
     return ProfileDiagnosis(
         stages=tuple(verdicts),
         bound=bound,
-        root_cause=_root_cause(whole, bound),
+        root_cause=_root_cause(whole, bound, why),
         confidence=_confidence(bound),
         opportunities=_opportunities(whole),
         total_ns=whole.value("duration"),
-        notes=(NO_COUNTERS,),
+        notes=(NO_COUNTERS.format(why),),
     )
 
 
-def _stage(stage: Stage, whole: Stage) -> Diagnosis:
+def has_counters(profile: Profile) -> bool:
+    """Whether any stage was seen by ncu."""
+    return any(m.source == "ncu" for stage in profile.stages for m in stage.metrics.values())
+
+
+def _stage(stage: Stage, whole: Stage, why: str) -> Diagnosis:
     bound = bound_of(stage)
     measured = stage.value("duration") is not None
     return Diagnosis(
@@ -44,11 +50,11 @@ def _stage(stage: Stage, whole: Stage) -> Diagnosis:
         bound=bound,
         cause="model",
         limiter=_limiter(stage, bound),
-        root_cause=_root_cause(whole if measured else stage, bound),
+        root_cause=_root_cause(whole if measured else stage, bound, why),
         confidence=_confidence(bound),
         duration_ns=stage.value("duration"),
         evidence=(Evidence(text=_limiter(stage, bound), metrics=("model_flops",)),),
-        not_checked=(NO_COUNTERS,),
+        not_checked=(NO_COUNTERS.format(why),),
         key_issue=_short(stage, whole if measured else None),
     )
 
@@ -64,7 +70,7 @@ def _limiter(stage: Stage, bound: BoundClass) -> str:
     return f"model: FLOPs take {compute} at the peak, bytes {memory}"
 
 
-def _root_cause(stage: Stage, bound: BoundClass) -> str:
+def _root_cause(stage: Stage, bound: BoundClass, why: str) -> str:
     if bound == "Unknown":
         return f"from the model: {_limiter(stage, bound)}"
     key, noun = _WORDS[bound]
@@ -75,7 +81,7 @@ def _root_cause(stage: Stage, bound: BoundClass) -> str:
     reached = f", {share:.0f} % of the roofline" if share is not None else ""
     return (
         f"from the model: the {noun} need {needed} at the peak, the run took {duration(time)}"
-        f"{reached}. Event reads no counters, so what takes the rest is open"
+        f"{reached}. {why.capitalize()}, so what takes the rest is open"
     )
 
 

@@ -100,10 +100,11 @@ def _root_cause(profile: Profile, stages: tuple[Diagnosis, ...], leading: _Kerne
         return cause
     if all(stage.duration_ns is None for stage in stages):
         return f"{leading.title}: {cause}"
+    time = "profiled time" if _is_cut(profile) else "time"
     number = len(leading.launches)
     launches = f"{number} launches, " if number > 1 else ""
     name = leading.name if number > 1 else leading.longest.stage
-    return f"{name} ({launches}{whole(100.0 * leading.share)} of the time): {cause}"
+    return f"{name} ({launches}{whole(100.0 * leading.share)} of the {time}): {cause}"
 
 
 def _opportunities(stages: tuple[Diagnosis, ...], shares: list[float]) -> tuple[Opportunity, ...]:
@@ -140,11 +141,16 @@ def _summed(kernel: _Kernel, action: str) -> Opportunity:
 
 def _total(profile: Profile, stages: tuple[Diagnosis, ...]) -> float | None:
     """Sum of the durations; None for stages of concurrent kernels or where one is missing."""
-    if not stages or any(stage.isolated for stage in profile.stages):
+    if not stages or any(stage.isolated for stage in profile.stages) or _is_cut(profile):
         return None
     times = [stage.duration_ns for stage in stages]
     known = [time for time in times if time is not None]
     return sum(known) if len(known) == len(times) else None
+
+
+def _is_cut(profile: Profile) -> bool:
+    """Whether launches of a stage are missing in the record: its own time is not known."""
+    return any(group.value("duration") is None for group in profile.groups)
 
 
 def _notes(profile: Profile) -> tuple[str, ...]:

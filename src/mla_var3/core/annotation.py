@@ -111,6 +111,10 @@ class AnnotationRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     tilings: dict[str, str] = {}
     """Where the tiling of each stage came from: `default`, `typed`."""
     before: AcrossRuns | None = None
+    cut: dict[str, str] = {}
+    """Stages of which ncu did not profile every launch, and why: it knows no time of them."""
+    no_counters: str = ""
+    """Why there are no counters at all; empty where there are."""
     no_event: str = ""
     """Why the plan was not timed end to end; empty where it was."""
 

@@ -5,12 +5,13 @@ record a kernel, `stage: kernel`, and a group that puts them together by the rul
 conf/annotation.json.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from mla_var3 import conf
+from mla_var3.core import units
 from mla_var3.core.plan import Kernel
 from mla_var3.core.record import Metric, Stage
 from mla_var3.measure.ncu_metrics import MetricSet, explained
@@ -32,6 +33,8 @@ class PlanStages(NamedTuple):
     """Stages of several kernels, put together; their kernels stand in `stages`."""
     unseen: tuple[str, ...]
     """Stages of the plan without any launch in the report."""
+    cut: Mapping[str, str]
+    """Stages of which not every launch was profiled, and why."""
     strangers: int
     """Launches outside the ranges of all stages, which are left out."""
 
@@ -41,10 +44,12 @@ def plan_stages(
     kernels: Sequence[Kernel],
     together: Sequence[str],
     metrics: MetricSet,
+    cut: Mapping[str, str] = {},
     runs: int = 1,
 ) -> PlanStages:
     """The stages of `kernels` in their order; those named in `together` run at the same time, and
-    were profiled alone. Each was run `runs` times.
+    were profiled alone. Of those in `cut` not every launch was: no sum stands for them. Each was
+    run `runs` times.
     """
     found: dict[str, list[Stage]] = {kernel.name: [] for kernel in kernels}
     strangers = 0
@@ -57,17 +62,18 @@ def plan_stages(
     stages: list[Stage] = []
     groups: list[Stage] = []
     for kernel in kernels:
-        own = one_of_runs(found[kernel.name], runs)
+        own = one_of_runs(found[kernel.name], 1 if kernel.name in cut else runs)
         alone = kernel.name in together
-        if len(own) == 1:
+        if len(own) == 1 and kernel.name not in cut:
             named = msgspec.structs.replace(own[0], name=kernel.name)
             stages.append(_of_plan(named, kernel, alone))
         elif own:
             renamed = _renamed(kernel.name, own)
             stages += [_of_plan(stage, kernel, alone) for stage in renamed]
-            groups.append(_of_plan(_group(kernel, renamed), kernel, alone))
+            group = _group(kernel, renamed, cut.get(kernel.name, ""))
+            groups.append(_of_plan(group, kernel, alone))
     unseen = tuple(name for name, own in found.items() if not own)
-    return PlanStages(tuple(stages), tuple(groups), unseen, strangers)
+    return PlanStages(tuple(stages), tuple(groups), unseen, cut, strangers)
 
 
 def with_model(stage: Stage, by_model: Stage) -> Stage:
@@ -134,8 +140,11 @@ def _of_plan(stage: Stage, kernel: Kernel, alone: bool) -> Stage:
     )
 
 
-def _group(kernel: Kernel, launches: list[Stage]) -> Stage:
-    """Several kernels as one: summed, or weighted by time or cycles, as the table says."""
+def _group(kernel: Kernel, launches: list[Stage], cut: str) -> Stage:
+    """Several kernels as one: summed, or weighted by time or cycles, as the table says.
+
+    Where some of the stage's launches are missing (`cut`: why), there are no sums.
+    """
     rules = conf.table("annotation")["group"]
     weights = {"sum": None, "by_time": "duration", "by_cycles": "cycles_elapsed"}
     metrics: dict[str, Metric] = {}
@@ -143,12 +152,17 @@ def _group(kernel: Kernel, launches: list[Stage]) -> Stage:
         for key in rules[rule]:
             if (metric := _together(launches, key, weight)) is not None:
                 metrics[key] = metric
+    missing: dict[str, str] = {}
+    if cut:
+        missing = dict.fromkeys(rules["sum"], rules["cut"].format(why=cut))
+        metrics = {key: metric for key, metric in metrics.items() if key not in missing}
     return Stage(
         name=kernel.name,
-        kernel=f"{len(launches)} kernels",
+        kernel=f"{'first ' if cut else ''}{units.count(len(launches), 'kernel')}",
         launch=0,
         metrics=metrics,
-        warnings=(rules["rule"],),
+        missing=missing,
+        warnings=(cut or rules["rule"],),
     )
 
 

@@ -6,6 +6,7 @@ from mla_var3.core.annotation import AnnotationRun
 from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.record import Profile
 from mla_var3.render.contract import BaselineFigure, Contract, build_contract
+from mla_var3.render.event_contract import build_event_contract
 
 
 def build_annotation_contract(
@@ -15,7 +16,11 @@ def build_annotation_contract(
 
     Raises `NoUsableData` where no stage has a class.
     """
-    contract = build_contract(profile, diagnosis)
+    contract = (
+        build_event_contract(profile, diagnosis)
+        if run.no_counters
+        else build_contract(profile, diagnosis)
+    )
     before = run.before
     if before is None or before.differs:
         return contract

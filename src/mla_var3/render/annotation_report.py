@@ -72,8 +72,10 @@ def _verdict(view: AnnotationView) -> list[str]:
 def _gpu(view: AnnotationView) -> list[str]:
     lines = ["## Stages", "", *md_table(stage_rows(view, ALL_KERNELS)), ""]
     lines += [md(f"Total: {total_text(view)}"), "", md(GPU_LEGEND)]
-    if view.profile.groups:
+    if any(group.name not in view.run.cut for group in view.profile.groups):
         lines += ["", md(conf.table("annotation")["group"]["rule"])]
+    cut = [f"{stage} was cut: {why}; no time or sum of it" for stage, why in view.run.cut.items()]
+    lines += ["", *md_list(cut)] if cut else []
     lines += ["", "## Roofline: model and counters", "", *md_table(roofline_rows(view.rooflines))]
     lines += ["", PLOT, "", md(ROOFLINE_LEGEND)]
     gaps = [f"{row.stage} by {row.side}: {row.missing}" for row in view.rooflines if row.missing]

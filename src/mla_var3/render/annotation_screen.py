@@ -79,6 +79,8 @@ def measure_text(view: AnnotationView) -> str:
     if run.ncu_s is not None:
         passes = f"{run.passes} passes " if run.passes else ""
         parts.append(f"ncu {passes}{run.ncu_s:.1f} s ({run.counters} counters, cold caches)")
+    if run.no_counters:
+        parts.append("ncu without a result")
     if run.operators_s is not None:
         parts.append(f"operators {run.operators_s:.1f} s")
     return " · ".join(parts)

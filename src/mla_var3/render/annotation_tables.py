@@ -26,7 +26,7 @@ def stage_rows(view: AnnotationView, most: int = MOST_KERNELS) -> Rows:
             rows.append(_stage_row(stage, stage.name, verdict.bound, verdict.key_issue))
             continue
         told = speaker(view, kernels)
-        issue = f"{len(kernels)} kernels; {told.key_issue}"
+        issue = f"{stage.kernel}; {told.key_issue}"
         rows.append(_stage_row(stage, stage.name, told.bound, issue))
         rows += _kernel_rows(view, kernels, most)
     return rows
@@ -93,12 +93,8 @@ def side_by_side(view: AnnotationView) -> Rows:
     """Stage against stage: one column a stage, one row a figure that any of them has."""
     stages = [stage for stage, _ in view.profile.of_plan]
     facts = {fact["key"]: fact for name in ("metrics", "static") for fact in _facts(name)}
-    whole = sum(stage.value("duration") or 0.0 for stage in stages)
-    shares = [
-        100.0 * (stage.value("duration") or 0.0) / whole if whole else 0.0 for stage in stages
-    ]
     rows: Rows = [("Figure", *(stage.name for stage in stages))]
-    rows.append(("share of ncu's time", *(f"{share:.1f} %" for share in shares)))
+    rows.append(("share of ncu's time", *_shares(stages)))
     for key in conf.table("annotation")["side_by_side"]:
         if any(stage.value(key) is not None for stage in stages):
             rows.append((facts[key]["label"], *(_cell(stage, key) for stage in stages)))
@@ -106,6 +102,15 @@ def side_by_side(view: AnnotationView) -> Rows:
     if any(stalls):
         rows.append(("largest stalls", *(text or units.NA for text in stalls)))
     return rows
+
+
+def _shares(stages: list[Stage]) -> list[str]:
+    """Of the time of all stages; none where the time of one is not known."""
+    times = [stage.value("duration") for stage in stages]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times) or not sum(known):
+        return [units.NA] * len(stages)
+    return [f"{100.0 * time / sum(known):.1f} %" for time in known]
 
 
 def operator_rows(found: StageOperators, most: int) -> Rows:

@@ -17,7 +17,7 @@ from mla_var3.analyse.across_runs import against
 from mla_var3.conf import table
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun, save_run
-from mla_var3.core.errors import BadArgument
+from mla_var3.core.errors import BadArgument, MlaError
 from mla_var3.core.locate import folder_name, with_version
 from mla_var3.core.params import problem_folder, tiling_source
 from mla_var3.core.plan import ConcurrentKernels, KernelPlan
@@ -93,13 +93,17 @@ def annotation_profile_plan(
     tool = _tool(gpu, options) if gpu else None
     now = datetime.now(UTC)
     wanted = Path(out_dir) if out_dir else _place(plan, now)
+    failed: BaseException | None = None
     with new_folder(wanted) as folder:
         work = folder.work
         with kept_on_failure(work, wanted, (artifacts.TIMING, artifacts.NCU_LOG)):
             timing, run = _timed(plan, gpu, work, bench_runs, options)
             if gpu is not None and tool is not None:
                 job = Job(plan, gpu, target_of_gpu(gpu), tool, now)
-                profile, run = annotation_gpu.measure(job, timing, run, work, options)
+                try:
+                    profile, run = annotation_gpu.measure(job, timing, run, work, options)
+                except annotation_gpu.WithoutCounters as part:
+                    profile, run, failed = part.profile, part.run, part.__cause__
             else:
                 _step(options, "operators: torch's profiler")
                 profile, run = annotation_cpu.measure(plan, timing, run, work, options, now)
@@ -108,12 +112,21 @@ def annotation_profile_plan(
         where = {"device": profile.environment.device, "seed": options.seed}
         write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
+    if failed is not None:
+        raise _kept(failed, folder.final)
     return ProfileResult(
         out_dir=folder.final,
         profile=reports.read.profile,
         diagnoses=reports.read.diagnosis,
         no_contract=reports.no_contract,
     )
+
+
+def _kept(error: BaseException, folder: Path) -> BaseException:
+    """The error that ended ncu, of the same kind: its exit code tells what failed."""
+    if isinstance(error, MlaError):
+        error.args = (f"{error}; timed, and kept without counters: {folder.as_posix()}",)
+    return error
 
 
 def _place(plan: KernelPlan, now: datetime) -> Path:

@@ -73,11 +73,13 @@ def ncu_job(job: Job, spec: WorkerSpec, report: Path) -> NcuJob:
     )
 
 
-def stages_seen(job: Job, recorded: NcuRun, runs: int = 1) -> PlanStages:
+def stages_seen(
+    job: Job, recorded: NcuRun, runs: int = 1, cut: Mapping[str, str] = {}
+) -> PlanStages:
     """What the report holds of the plan. Raises `NoUsableData` where that is nothing."""
     together = _together(job.plan)
     launches = recorded.profile.stages
-    found = plan_stages(launches, job.kernels, together, recorded.metrics, runs=runs)
+    found = plan_stages(launches, job.kernels, together, recorded.metrics, cut, runs)
     if not found.stages:
         names = ", ".join(kernel.name for kernel in job.kernels)
         raise NoUsableData(f"ncu saw no launch inside a range of a stage ({names})")
@@ -94,9 +96,10 @@ def merged(stages: tuple[Stage, ...], by_model: Mapping[str, Stage]) -> tuple[St
 
 def unseen_text(found: PlanStages) -> str:
     """Why stages are missing; empty where none is."""
-    if not found.unseen:
+    unseen = [name for name in found.unseen if name not in found.cut]
+    if not unseen:
         return ""
-    names = ", ".join(found.unseen)
+    names = ", ".join(unseen)
     return (
         f"ncu saw no launch of {names}: nothing was launched in that range (a copy of the driver "
         "is no kernel), or by another process"
