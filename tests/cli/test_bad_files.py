@@ -47,7 +47,7 @@ def _sqlite(folder: Path, report: bytes) -> Path:
 
 
 def _nsys(folder: Path, report: bytes) -> Path:
-    path = folder / "timeline.nsys-rep"
+    path = folder / "timeline.qdstrm"
     path.write_bytes(b"\x00\x01binary" * 1000)
     return path
 
@@ -108,7 +108,7 @@ NOTHING_TO_SHOW: list[tuple[Callable[[Path, bytes], Path], str]] = [
     (_pointer, "NOT_A_REPORT pointer.ncu-rep: "),
     (_random, "NOT_A_REPORT random.ncu-rep: "),
     (_sqlite, "WRONG_TYPE sqlite.ncu-rep: "),
-    (_nsys, "WRONG_TYPE timeline.nsys-rep: "),
+    (_nsys, "WRONG_TYPE timeline.qdstrm: "),
     (_directory, "WRONG_TYPE folder.ncu-rep: "),
     (_sparse, "TOO_LARGE sparse.ncu-rep: "),
     (_header_only, "TRUNCATED header.ncu-rep: "),

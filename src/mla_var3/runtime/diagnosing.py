@@ -12,12 +12,13 @@ from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.errors import BadArgument, KernelFailed, NotFound, NoUsableData, UnreadableFile
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import load_profile
+from mla_var3.core.timeline import Timeline
 
 Progress = Callable[[int, int], None]
 """Called with the kernels read so far and their number."""
 
 _PACKINGS = (".xz", ".gz")
-_REPORTS = (".ncu-rep", ".csv", ".json")
+_REPORTS = (".ncu-rep", ".csv", ".json", ".sqlite", ".sqlite3", ".db", ".nsys-rep", ".qdrep")
 
 
 class Diagnosed(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,8 @@ class Diagnosed(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile
     device: Device | None
     diagnosis: ProfileDiagnosis
+    timeline: Timeline | None = None
+    """Of a recording of nsys that was read; a stored profile has it in a file of its own."""
 
 
 def diagnose_file(
@@ -38,7 +41,7 @@ def diagnose_file(
     devices: Path | None = None,
     progress: Progress | None = None,
 ) -> Diagnosed:
-    """Read a report, a CSV export or a stored profile, and judge each kernel.
+    """Read a report of ncu or nsys, a CSV export or a stored profile, and judge each kernel.
 
     `progress` is called with the kernels read and their number while a long report is read.
 
@@ -49,7 +52,10 @@ def diagnose_file(
         raise NotFound(f"NOT_FOUND {path.name}: no such file; check the path")
     table = load_devices(devices)
     stored = _is_stored(path)
-    profile = _filtered(_load(path) if stored else _read(path, progress), kernel)
+    profile, timeline = (_load(path), None) if stored else _read(path, progress)
+    if timeline is not None and kernel is not None:
+        raise BadArgument("--kernel is for reports of ncu; a timeline is judged as a whole")
+    profile = _filtered(profile, kernel)
     if profile.status in ("KERNEL_FAILED", "CHECK_FAILED"):
         raise KernelFailed(f"{profile.status} {profile.failure}")
     name = profile.environment.device
@@ -65,6 +71,7 @@ def diagnose_file(
         profile=profile,
         device=device,
         diagnosis=diagnose(profile, device),
+        timeline=timeline,
     )
 
 
@@ -95,10 +102,17 @@ def _load(path: Path) -> Profile:
         raise NoUsableData(f"INVALID {error}") from error
 
 
-def _read(path: Path, progress: Progress | None) -> Profile:
+def _read(path: Path, progress: Progress | None) -> tuple[Profile, Timeline | None]:
+    from mla_var3.runtime.nsys_files import is_nsys, read_nsys
+
+    if is_nsys(path):
+        from mla_var3.measure.nsys_record import nsys_profile
+
+        export = read_nsys(path)
+        return nsys_profile(export), export.timeline
     from mla_var3.measure.ncu_reader import read_report
 
-    return read_report(path, progress=progress)
+    return read_report(path, progress=progress), None
 
 
 def _filtered(profile: Profile, kernel: str | None) -> Profile:

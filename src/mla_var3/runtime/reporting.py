@@ -6,7 +6,8 @@ byte for byte what was written first.
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot, NotFound, NoUsableData
 from mla_var3.core.record import PlanIdentity, Profile
 from mla_var3.core.target import arch
+from mla_var3.core.timeline import save_timeline
 from mla_var3.core.timing import Timing, load_timing
 from mla_var3.render.contract import Contract, build_contract
 from mla_var3.render.contract_sheet import to_markdown
@@ -121,16 +123,28 @@ def contract_of(read: Diagnosed, path: Path) -> Contract:
 
     Raises `NoUsableData` where no stage can be classified.
     """
-    return _maker(read.profile).contract(read, path if path.is_dir() else path.parent)
+    with _folder(read, path) as folder:
+        return _maker(read.profile).contract(read, folder)
 
 
 def screen_of(read: Diagnosed, path: Path, shown: Shown) -> str:
     """The screen of a file that was read; of a record without its other files, what it tells."""
-    folder = path if path.is_dir() else path.parent
-    try:
-        return _maker(read.profile).screen(read, folder, "", shown)
-    except NoUsableData:
-        return _ncu_screen(read, folder, "", shown)
+    with _folder(read, path) as folder:
+        try:
+            return _maker(read.profile).screen(read, folder, "", shown)
+        except NoUsableData:
+            return _ncu_screen(read, folder, "", shown)
+
+
+@contextmanager
+def _folder(read: Diagnosed, path: Path) -> Iterator[Path]:
+    """Where the other files of a record lie; those of a recording that was read are made for now."""
+    if read.timeline is None:
+        yield path if path.is_dir() else path.parent
+        return
+    with tempfile.TemporaryDirectory(prefix="mla-") as place:
+        save_timeline(read.timeline, Path(place) / artifacts.SPANS)
+        yield Path(place)
 
 
 def static_request(
