@@ -138,7 +138,7 @@ def screen_of(read: Diagnosed, path: Path, shown: Shown) -> str:
 
 @contextmanager
 def _folder(read: Diagnosed, path: Path) -> Iterator[Path]:
-    """Where the other files of a record lie; those of a recording that was read are made for now."""
+    """Where the other files of a record lie; of a recording that was read they are made for now."""
     if read.timeline is None:
         yield path if path.is_dir() else path.parent
         return
