@@ -22,6 +22,7 @@ from mla_var3.analyse.facts import Facts
 from mla_var3.analyse.opportunities import opportunities
 from mla_var3.analyse.roofline import roofline
 from mla_var3.analyse.static import diagnose_static
+from mla_var3.analyse.timeline_class import diagnose_nsys
 from mla_var3.analyse.timing_verdict import diagnose_event, has_counters
 from mla_var3.analyse.verdict import Remarks, Verdict
 from mla_var3.analyse.whole import whole_profile
@@ -67,6 +68,8 @@ def diagnose(profile: Profile, device: Device | None) -> ProfileDiagnosis:
         return diagnose_static(profile)
     if profile.mode == "event":
         return diagnose_event(profile)
+    if profile.mode == "nsys":
+        return diagnose_nsys(profile)
     if profile.mode == "annotation" and is_cpu(profile):
         return diagnose_cpu(profile)
     if profile.mode == "annotation" and not has_counters(profile):
