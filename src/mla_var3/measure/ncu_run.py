@@ -12,7 +12,7 @@ import msgspec
 from mla_var3 import conf
 from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot, MlaError, NoUsableData, UnreadableFile
-from mla_var3.core.record import Profile
+from mla_var3.core.record import Mode, Profile
 from mla_var3.measure.child import ChildResult, Watch, run_child
 from mla_var3.measure.clocks import run_tool
 from mla_var3.measure.ncu_command import NcuJob, ncu_command, query_command, range_filter
@@ -54,9 +54,9 @@ class NcuRun(NamedTuple):
     seconds: float
 
 
-def limit(name: str) -> float:
-    """A figure of annotation mode, by its name in conf/annotation.json."""
-    return float(conf.table("annotation")["limits"][name]["value"])
+def limit(name: str, mode: Mode = "annotation") -> float:
+    """A figure of a mode of ncu by its name: of conf/annotation.json or conf/ncu.json."""
+    return float(conf.table(mode)["limits"][name]["value"])
 
 
 def choose_metrics(

@@ -27,7 +27,8 @@ def run_ranges(spec: WorkerSpec) -> None:
     """Warm up outside any range, then `bench_runs` launches (default 1) of each stage inside one.
 
     Stages run one after the other on one stream, also those that the plan runs at the same time.
-    With `compile_for` the stages are compiled afterwards. A job with limits (`range_limit`) is told afterwards what lay inside each range.
+    A job with limits (`range_limit`) is told afterwards what lay inside each range; one with
+    `compile_for` gets the stages' compiled artifacts.
     """
     if not spec.device.startswith("cuda"):
         raise BadArgument("ranges need a CUDA device")

@@ -140,10 +140,10 @@ def event_profile(plan: KernelPlan, timing: Timing, folder: Path, now: datetime)
     """
     target = target_of(timing, load_devices())
     plan = plan.for_sms(target.sm_count)
-    compiled = _take_compiled(folder)
-    apart = _not_as_planned(plan, compiled.launched)
+    compiled = take_compiled(folder)
+    apart = not_as_planned(plan, compiled.launched)
     stages = tuple(
-        with_prediction(_with_reason(stage, compiled))
+        with_prediction(with_reason(stage, compiled))
         for stage in read_stages(plan, timing, target, compiled.stages, folder)
     )
     whole = rated_whole(plan, timing, target)
@@ -171,15 +171,17 @@ def rated_whole(plan: KernelPlan, timing: Timing, target: Target) -> Stage:
     return with_rates(whole, timing, device, whole_kernel(plan).compute_dtype)
 
 
-def _take_compiled(folder: Path) -> Compiled:
-    """What the child says of the compiled stages; its file is no artifact."""
+def take_compiled(folder: Path) -> Compiled:
+    """What the child says of the compiled stages, if anything; its file is no artifact."""
     file = folder / RESULT
+    if not file.is_file():
+        return Compiled()
     found = msgspec.json.decode(file.read_bytes(), type=Compiled)
     file.unlink()
     return found
 
 
-def _not_as_planned(plan: KernelPlan, launched: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+def not_as_planned(plan: KernelPlan, launched: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
     """Doubts about stages whose grid was another than `plan_empty` says, for these SMs."""
     told = {kernel.name: kernel.grid for kernel in stages_of(plan.plan_empty())}
     if launched and list(launched) != list(told):
@@ -199,7 +201,7 @@ def _blocks(grid: tuple[int, ...]) -> str:
     return " × ".join(map(str, grid)) or "none"
 
 
-def _with_reason(stage: Stage, compiled: Compiled) -> Stage:
+def with_reason(stage: Stage, compiled: Compiled) -> Stage:
     """The stage with the compiler's reason where there are no artifacts."""
     reason = compiled.reasons.get(stage.name)
     if reason is None:
