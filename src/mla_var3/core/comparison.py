@@ -153,7 +153,7 @@ class Floors(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return max(self.least_pct, self.machine_pct or 0.0, self.typed_pct or 0.0)
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one comparison saw, and its verdict."""
 
     format: Literal["mla_var3/comparison"] = FORMAT

@@ -51,7 +51,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
             raise ContradictoryRecord(f"the legs of a round are {order}: not there and back")
 
 
-class Race(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Race(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a race saw."""
 
     format: Literal["mla_var3/race"] = FORMAT

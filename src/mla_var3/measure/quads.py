@@ -33,7 +33,7 @@ class ClockOfLegs(Protocol):
     source: str
 
     def of_leg(self, timer: Timer, batch: Any, begin_ns: float, end_ns: float) -> LegClock:
-        """Of a batch that has been read, and that ran between two times of `timer.now()`."""
+        """Of a batch that has been read, and that ran between two times of side A's `now()`."""
 
 
 class Pair(NamedTuple):
@@ -141,14 +141,14 @@ class Run(NamedTuple):
         thrown = int(self.task.settings["thrown_calls"])
         count = thrown + timed_calls(self.task.call_ns, self.task.settings)
         queued: list[Any] = []
-        end = 0.0
+        now = self.sides["A"].now
+        end = now()
         for at, letter in enumerate(letters):
             for following in letters[len(queued) : at + 2]:
                 queued.append(self.sides[following].start(count, self.task.cache))
-            timer = self.sides[letter]
-            begin = end or timer.now()
+            timer, begin = self.sides[letter], end
             samples = timer.read(queued[at])
-            end = timer.now()
+            end = now()
             known = self.clock.of_leg(timer, queued[at], begin, end) if self.clock else LegClock()
             queued[at] = None
             yield _leg(letter, samples, thrown, known)
