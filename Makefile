@@ -6,7 +6,7 @@ export PYTHON
 .PHONY: help demo test check format docs clean
 
 help:
-	@echo "make demo    diagnose recordings, check and compile a kernel (prepares .venv the first time)"
+	@echo "make demo    diagnose recordings, check, compile and profile a kernel (prepares .venv the first time)"
 	@echo "make test    all checks and tests (prepares .venv with the development packages)"
 	@echo "make format  format the code; make docs: write the generated documents; make clean"
 
