@@ -58,6 +58,19 @@ def test_an_export_older_than_the_report_beside_it_is_refused(export: Path) -> N
     assert len(read_nsys(export).timeline.operations) == 23
 
 
+def test_an_export_of_another_report_is_read_but_said(export: Path) -> None:
+    named = "INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_PARAM_INPUT_FILE', '{}')"
+    edit(export, named.format("first.nsys-rep"))
+    assert read_nsys(export).timeline.remarks == ()
+    report_beside(export, EARLIER - 60)
+    assert read_nsys(export).timeline.remarks == (
+        "concurrent.sqlite was exported from first.nsys-rep, not from concurrent.nsys-rep that "
+        "lies beside it",
+    )
+    edit(export, named.format("concurrent.nsys-rep"))
+    assert read_nsys(export).timeline.remarks == ()
+
+
 def test_a_report_is_exported_anew(
     export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mla_var3 import conf
 from mla_var3.core.errors import MachineCannot, NoUsableData, UnreadableFile
 
@@ -50,7 +52,7 @@ def read_nsys(path: Path) -> "NsysExport":
     from mla_var3.measure.nsys_reader import read_export
 
     refuse_stale(path)
-    return read_export(path)
+    return _with_doubt(read_export(path), path)
 
 
 def refuse_stale(sqlite: Path) -> None:
@@ -66,6 +68,18 @@ def refuse_stale(sqlite: Path) -> None:
                 f"give {report.name}, or export it again; if they belong together: "
                 f"touch {sqlite.name}"
             )
+
+
+def _with_doubt(export: "NsysExport", sqlite: Path) -> "NsysExport":
+    """Say so where the report beside an export is not the one that it was made of."""
+    source = export.exported_from
+    beside = [sqlite.with_suffix(ending).name for ending in REPORTS]
+    there = [name for name in beside if (sqlite.parent / name).is_file()]
+    if not source or not there or source in there:
+        return export
+    said = f"{sqlite.name} was exported from {source}, not from {there[0]} that lies beside it"
+    remarks = (*export.timeline.remarks, said)
+    return export._replace(timeline=msgspec.structs.replace(export.timeline, remarks=remarks))
 
 
 def _exported(report: Path) -> "NsysExport":

@@ -13,6 +13,7 @@ from mla_var3.measure.nsys_reader.database import Database, open_database
 from mla_var3.measure.nsys_reader.gather import PROCESS, Gathered
 from mla_var3.measure.nsys_reader.host import read_calls, read_ranges
 from mla_var3.measure.nsys_reader.machine import (
+    metadata,
     read_devices,
     read_environment,
     read_tool,
@@ -35,6 +36,8 @@ class NsysExport(NamedTuple):
     source: SourceFile
     created: str
     """ISO 8601 time of the recording, UTC; empty where the export does not tell."""
+    exported_from: str
+    """Name of the report it was made of; empty where the export does not tell."""
 
 
 def read_timeline(sqlite: Path) -> Timeline:
@@ -63,6 +66,7 @@ def _read(plain: Path, given: Path) -> NsysExport:
             environment=read_environment(database, timeline.devices),
             source=source_file(given),
             created=recorded_at(database),
+            exported_from=metadata(database, "export").get("EXPORT_PARAM_INPUT_FILE", ""),
         )
 
 

@@ -56,7 +56,7 @@ def _cause(into: Gathered, calls: tuple[Call, ...], names: tuple[str, ...]) -> s
         return f"CUDA was not among what was traced: {_RECORD}"
     if _launches(calls, names):
         return (
-            "the launches were seen, the GPU was not (WSL2, another profiler in the process, or a "
+            "launches were seen, their kernels were not (WSL2, another profiler in the process, or a "
             f"capture range that closed): {_RECORD}"
         )
     return f"another process may have used the GPU, or none did: {_RECORD}"
