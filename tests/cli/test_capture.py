@@ -158,7 +158,9 @@ def test_a_counter_that_is_no_name_is_named() -> None:
         ([], 2, "mla: give the program after --: mla capture-command ncu -- ./my_program"),
         (["ncu", "--"], 2, "mla: give the program after --: mla capture-command ncu -- ./my_pr"),
         (["ncu", "./a.out"], 2, "mla: cannot use './a.out' (mla capture-command --help)"),
-        (["nsys", "--", "a"], 3, "mla: the command of nsys is not built yet; there is ncu"),
+        (["nsys"], 2, "mla: give the program after --: mla capture-command nsys -- ./my_program"),
+        (["nsys", "--kernel=k", "--", "a"], 2, "mla: --kernel is of ncu: nsys records all kernels"),
+        (["nsys", "--counters=annotation", "--", "a"], 2, "mla: --counters is of ncu: "),
         (["nuc", "--", "a"], 2, "mla: no tool 'nuc'; did you mean ncu?"),
         (["--kernel=(", "--", "a"], 2, "mla: --kernel '(' is no regular expression"),
         (["--counters=ful", "--", "a"], 2, "mla: no set of counters 'ful'; did you mean full?"),
@@ -187,3 +189,20 @@ def test_what_is_missing_and_what_comes_next_is_said(
     assert err[-1].startswith("Next: mla diagnose a.ncu-rep")
     cli.main(["capture-command", "--kernel=k", "--target=h200", "--", "./a.out"])
     assert capfd.readouterr().err.splitlines() == err[-1:]
+
+
+def test_the_line_of_nsys_is_the_one_that_our_own_runs_use(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["capture-command", "nsys", "--", "python", "my dir/train.py"]) == 0
+    out, err = capfd.readouterr()
+    assert out == (
+        "nsys profile -t cuda,nvtx --sample=none --cpuctxsw=none --cuda-graph-trace=node "
+        "--stats=false --force-overwrite=true -o train python 'my dir/train.py'\n"
+    )
+    note, after = err.splitlines()
+    assert note.startswith("note: train.nsys-rep will hold all environment variables")
+    assert after.startswith("Next: mla import train.nsys-rep;")
+    assert "nsys export -t sqlite train.nsys-rep" in after
+    assert max(map(len, (note, after))) <= 100
+    assert "-o mine ./a" in line("nsys", "--report=mine.nsys-rep", "--", "./a", capfd=capfd)

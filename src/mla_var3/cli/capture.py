@@ -1,29 +1,38 @@
-"""`mla capture-command ncu -- PROGRAM …`: the exact line that records a program of one's own."""
+"""`mla capture-command ncu|nsys -- PROGRAM …`: the line that records a program of one's own."""
 
 import dataclasses
 import shlex
+from pathlib import Path
 from typing import get_args
 
 from mla_var3.cli.arguments import nearest, parse
 from mla_var3.cli.console import say, show
 from mla_var3.cli.options import option, positional
 from mla_var3.core.device import load_devices
-from mla_var3.core.errors import BadArgument, MachineCannot
+from mla_var3.core.errors import BadArgument
 from mla_var3.core.target import find_target
 from mla_var3.measure.gpus import cuda_devices
-from mla_var3.measure.ncu_capture import DTYPES, Capture, Counters, capture_command, metric_names
+from mla_var3.measure.ncu_capture import (
+    DTYPES,
+    Capture,
+    Counters,
+    capture_command,
+    metric_names,
+    report_name,
+)
+from mla_var3.measure.nsys_command import NsysJob, nsys_command
 from mla_var3.measure.occupancy import known_capabilities
 from mla_var3.runtime.diagnosing import compiled
 
-TOOLS = {"ncu": True, "nsys": False}
-"""Whether the command of a tool can be printed by this version."""
+TOOLS = ("ncu", "nsys")
 
 
 @dataclasses.dataclass(frozen=True)
 class CaptureCommand:
     """Print the line that records a program of your own so that mla diagnose reads it best.
 
-    The program and its arguments stand after --.
+    The program and its arguments stand after --. ncu: counters of each launch; nsys: what ran when,
+    on which stream. All options but --report are of ncu.
     """
 
     tool: str = positional("ncu", metavar="TOOL", shown="default: ncu", default="ncu")
@@ -80,7 +89,10 @@ def run(argv: list[str]) -> int:
     options = parse(CaptureCommand, "capture-command", words)
     _check(options)
     if not program:
-        raise BadArgument("give the program after --: mla capture-command ncu -- ./my_program")
+        line = f"mla capture-command {options.tool} -- ./my_program"
+        raise BadArgument(f"give the program after --: {line}")
+    if options.tool == "nsys":
+        return _nsys(options, program)
     capture = Capture(
         program=program,
         kernel=options.kernel,
@@ -99,6 +111,22 @@ def run(argv: list[str]) -> int:
     return 0
 
 
+def _nsys(options: CaptureCommand, program: tuple[str, ...]) -> int:
+    """The line of nsys, which records everything; what only ncu can is refused."""
+    for field in dataclasses.fields(CaptureCommand):
+        typed = getattr(options, field.name)
+        if field.name not in ("tool", "report") and typed != field.default:
+            raise BadArgument(
+                f"--{field.name} is of ncu: nsys records all kernels, and no counters"
+            )
+    name = options.report.removesuffix(".nsys-rep") or report_name(program)
+    report = Path(f"{name}.nsys-rep")
+    show(shlex.join(nsys_command(Path("nsys"), NsysJob(program, report))) + "\n")
+    say(f"note: {report} will hold all environment variables: hand on what mla import makes of it")
+    say(f"Next: mla import {report}; where no nsys is, first: nsys export -t sqlite {report}")
+    return 0
+
+
 def _split(argv: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Our words, and the program behind the first `--`."""
     if "--" not in argv:
@@ -109,10 +137,8 @@ def _split(argv: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 def _check(options: CaptureCommand) -> None:
     if options.tool not in TOOLS:
-        hint = nearest(options.tool, list(TOOLS)) or "; there is ncu"
+        hint = nearest(options.tool, list(TOOLS)) or f"; there are {' and '.join(TOOLS)}"
         raise BadArgument(f"no tool {options.tool!r}{hint}")
-    if not TOOLS[options.tool]:
-        raise MachineCannot(f"the command of {options.tool} is not built yet; there is ncu")
     known = get_args(Counters)
     if options.counters not in known:
         hint = nearest(options.counters, list(known)) or f"; there are {', '.join(known)}"
