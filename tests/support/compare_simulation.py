@@ -27,10 +27,13 @@ class Outcome(NamedTuple):
     quads: float
 
 
-def one(model: str, effect: float, seed: int, penalty: float = 0.0) -> ShapeVerdict:
-    """One comparison of A with B, which is `effect` slower, with its self-check."""
+def one(
+    model: str, effect: float, seed: int, penalty: float = 0.0, again: float = 1.0
+) -> ShapeVerdict:
+    """One comparison of A with B, which is `effect` slower, and of A with itself `again`."""
     device = NoisyDevice(model, seed, penalty)
-    pair = quads.Pair(NoisyTimer(device), NoisyTimer(device, 1.0 + effect), NoisyTimer(device))
+    builds = (NoisyTimer(device, factor) for factor in (1.0, 1.0 + effect, again))
+    pair = quads.Pair(*builds)
     run = quads.take(pair, quads.Task(SETTINGS, FLOOR.pct, BASE_NS))
     comparison = Comparison(
         created="",
@@ -43,12 +46,14 @@ def one(model: str, effect: float, seed: int, penalty: float = 0.0) -> ShapeVerd
     return judge(comparison).shapes[0]
 
 
-def many(model: str, effect: float, trials: int, penalty: float = 0.0) -> Outcome:
+def many(
+    model: str, effect: float, trials: int, penalty: float = 0.0, again: float = 1.0
+) -> Outcome:
     """Trials with the seeds 0, 1, 2, …"""
     words: Counter[str] = Counter()
     taken = 0
     for seed in range(trials):
-        verdict = one(model, effect, seed, penalty)
+        verdict = one(model, effect, seed, penalty, again)
         words[verdict.word] += 1
         taken += verdict.time.n if verdict.time else 0
     return Outcome(words, taken / trials)

@@ -14,12 +14,14 @@ from mla_var3.render.comparison_table import (
     self_check_text,
     shape_name,
     sides_text,
+    varying,
 )
-from mla_var3.render.layout import WIDTH, flow, paragraph
+from mla_var3.render.layout import WIDTH, flow, paragraph, shorten
 from mla_var3.render.static_screen import commands
 
 COLUMN = 10
 """Where the text beside a label begins."""
+DETAIL = 5
 GAP = "  "
 
 
@@ -31,13 +33,13 @@ def render_comparison(
 ) -> str:
     """The whole screen as plain text, at most 100 columns wide."""
     lines = [*flow(headline(comparison, verdict), indent=GAP), ""]
-    lines += _table(headings(comparison, verdict), rows(comparison, verdict))
+    lines += _table(comparison, verdict)
     if len(verdict.shapes) > 1:
         lines += flow(mean_text(verdict).split(" · "), indent=GAP)
     noted = notes(comparison, verdict)
     lines += ["", *(line for note in noted for line in _labelled("note", note))] if noted else []
     if folder:
-        lines += ["", *_labelled("report", f"{folder}/report.md  (comparison.json)")]
+        lines += ["", *_report(f"{folder}/report.md")]
     steps = commands(next_steps, COLUMN)
     if steps:
         lines += [f"{'next'.ljust(COLUMN)}{steps[0].strip()}", *steps[1:]]
@@ -75,25 +77,50 @@ def notes(comparison: Comparison, verdict: ComparisonVerdict) -> list[str]:
     return list(dict.fromkeys([*found, *verdict.notes]))
 
 
-def _table(head: tuple[str, ...], body: list[Row]) -> list[str]:
-    """Figures to the right, the verdict to the left; what does not fit goes to a line below."""
-    table = [head, *(row.cells for row in body)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = [_line(head, widths)]
-    for row in body:
-        line = _line(row.cells, widths)
+def _table(comparison: Comparison, verdict: ComparisonVerdict) -> list[str]:
+    """Figures to the right, the verdict to the left; what does not fit goes to a line of its own:
+    what a shape is above its row, what explains the word below it.
+    """
+    head, body = headings(comparison, verdict), rows(comparison, verdict)
+    named = 0
+    gap = GAP if _width(head, body, GAP) <= WIDTH else " "
+    if _width(head, body, gap) > WIDTH:
+        named = len(varying(comparison))
+        head, body = head[named:], [row._replace(cells=row.cells[named:]) for row in body]
+    widths = [
+        max(map(len, column)) for column in zip(head, *(row.cells for row in body), strict=True)
+    ]
+    lines = [_line(head, widths, gap)]
+    for row, shape in zip(body, comparison.shapes, strict=True):
+        if named:
+            lines.append(shorten(shape_name(comparison, shape), WIDTH))
+        line = _line(row.cells, widths, gap)
         told = f"{line} ({row.detail})" if row.detail else line
         if len(told) <= WIDTH:
             lines.append(told)
         else:
-            lines += [line, *paragraph("", row.detail, column=4)]
+            lines += [line, *paragraph("", row.detail, column=DETAIL)]
     return lines
 
 
-def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+def _width(head: tuple[str, ...], body: list[Row], gap: str) -> int:
+    columns = zip(head, *(row.cells for row in body), strict=True)
+    return sum(max(map(len, column)) for column in columns) + len(gap) * (len(head) - 1)
+
+
+def _line(cells: tuple[str, ...], widths: list[int], gap: str) -> str:
     *figures, word = cells
     aligned = (cell.rjust(width) for cell, width in zip(figures, widths, strict=False))
-    return f"{GAP.join(aligned)}{GAP}{word}".rstrip()
+    return f"{gap.join(aligned)}{gap}{word}".rstrip()
+
+
+def _report(path: str) -> list[str]:
+    """The path is never broken: it is there to be copied."""
+    whole = f"{'report'.ljust(COLUMN)}{path}"
+    for lines in ([f"{whole}  (comparison.json)"], [whole, f"{' ' * COLUMN}(comparison.json)"]):
+        if len(lines[0]) <= WIDTH:
+            return lines
+    return ["report  (comparison.json)", f"{GAP}{path}"]
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -13,7 +13,7 @@ from mla_var3.core.comparison_verdict import (
 from mla_var3.core.params import params_text
 from mla_var3.render.layout import plain, shorten
 
-LABEL_WIDTH = 14
+LABEL_WIDTH = 12
 VERDICT = "verdict"
 
 
@@ -44,7 +44,7 @@ def rows(comparison: Comparison, verdict: ComparisonVerdict) -> list[Row]:
                 _change(judged.time),
                 interval_text(judged.time, None if level else asked_level(judged)),
                 _change(judged.cycles),
-                f"{'across runs: ' if shape.stored else ''}{judged.word}",
+                f"{'across runs: ' if shape.stored and judged.time else ''}{judged.word}",
             ),
             plain("; ".join(judged.differs) or judged.detail),
         )
