@@ -9,6 +9,11 @@ from mla_var3.core import units
 from mla_var3.render.layout import plain
 from mla_var3.render.profile_list import StoredProfile
 
+LEFT = (
+    "Left by runs that failed or were killed. Logs and raw data are kept until you delete the "
+    "folder; without any, the next run of the same problem removes it."
+)
+
 
 class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One stored profile, its time, and the reports that lie in its folder."""
@@ -19,8 +24,20 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...] = ()
 
 
-def render_index(entries: Sequence[IndexEntry]) -> str:
-    """The page as Markdown: by kernel and problem, the newest first; damaged ones at the end."""
+class IndexLeftover(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder that is no profile: of a run that failed or was killed, or that goes on."""
+
+    folder: str
+    """Below the root of the store."""
+    raw: tuple[str, ...] = ()
+    """What was measured or logged there."""
+    in_use: bool = False
+
+
+def render_index(entries: Sequence[IndexEntry], left: Sequence[IndexLeftover] = ()) -> str:
+    """The page as Markdown: by kernel and problem, the newest first; damaged ones at the end, then
+    what is no profile.
+    """
     sound = [entry for entry in entries if not entry.stored.damage]
     damaged = [entry for entry in entries if entry.stored.damage]
     numbers = f"{units.count(len(sound), 'stored profile')}"
@@ -34,7 +51,16 @@ def render_index(entries: Sequence[IndexEntry]) -> str:
     if damaged:
         lines += ["", "## Damaged", ""]
         lines += [f"- {_md(e.stored.folder)}: {_md(e.stored.damage)}" for e in damaged]
+    if left:
+        lines += ["", "## No profiles", "", LEFT, ""]
+        lines += [f"- {_md(item.folder)}: {_holds(item)}" for item in left]
     return "\n".join(lines) + "\n"
+
+
+def _holds(item: IndexLeftover) -> str:
+    if item.in_use:
+        return "in use: a run fills it now"
+    return _md(", ".join(item.raw)) or "nothing that was measured"
 
 
 def _ordered(entries: list[IndexEntry]) -> list[IndexEntry]:

@@ -9,7 +9,7 @@ from mla_var3.core.params import problem_folder
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import load_profile
-from mla_var3.runtime.store import PARTIAL
+from mla_var3.runtime.leftovers import PARTIAL
 
 
 def last_profile(

@@ -6,8 +6,9 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot, MlaError
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import load_profile
-from mla_var3.render.profile_index import IndexEntry, render_index
+from mla_var3.render.profile_index import IndexEntry, IndexLeftover, render_index
 from mla_var3.render.profile_list import StoredProfile
+from mla_var3.runtime.leftovers import leftovers
 from mla_var3.runtime.reporting import replace_file
 from mla_var3.runtime.store import stored_profiles
 
@@ -17,9 +18,15 @@ _LINKED = (artifacts.REPORT_MD, artifacts.CONTRACT_MD)
 def write_index(root: Path) -> Path | None:
     """Write `index.md` into the root of a store; None where nothing is stored there."""
     stored = stored_profiles(root)
-    if not stored:
+    left = [
+        IndexLeftover(
+            folder=found.folder.relative_to(root).as_posix(), raw=found.raw, in_use=found.in_use
+        )
+        for found in leftovers(root)
+    ]
+    if not stored and not left:
         return None
-    page = render_index([_entry(profile, root) for profile in stored])
+    page = render_index([_entry(profile, root) for profile in stored], left)
     path = root / artifacts.INDEX_MD
     try:
         replace_file(path, page.encode())

@@ -13,7 +13,7 @@ from mla_var3.core.plan import KernelPlan
 from mla_var3.measure.gpu_lock import CPU, gpu_lock
 from mla_var3.measure.gpus import Gpu, cuda_devices
 from mla_var3.measure.worker_spec import Cache
-from mla_var3.runtime.store import PARTIAL
+from mla_var3.runtime.leftovers import PARTIAL
 
 LIMIT_S = 600.0
 

@@ -1,7 +1,6 @@
 """Stored profiles: a folder appears whole or not at all, and what is stored can be listed."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,8 +13,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot
 from mla_var3.core.record_file import FORMAT
 from mla_var3.render.profile_list import StoredProfile
-
-PARTIAL = ".incomplete-"
+from mla_var3.runtime.leftovers import MARK, PARTIAL, make_pending, release, sweep
 
 
 class _Head(msgspec.Struct):
@@ -40,11 +38,13 @@ def timestamp(now: datetime | None = None) -> str:
 def new_folder(wanted: Path) -> Iterator["PendingFolder"]:
     """A folder to fill that is renamed to `wanted` (or `wanted-2`, …) when the block succeeds.
 
-    After a failure nothing is left. The final path is `PendingFolder.final`, set at the end.
+    After a failure nothing is left, and what killed processes left beside it is swept. The final
+    path is `PendingFolder.final`, set at the end.
     """
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=PARTIAL, dir=wanted.parent))
+        sweep(wanted.parent)
+        work, lock = make_pending(wanted.parent)
     except OSError as error:
         raise MachineCannot(
             f"cannot write below {wanted.parent.name}: {error.strerror}; choose another --out_dir"
@@ -53,10 +53,13 @@ def new_folder(wanted: Path) -> Iterator["PendingFolder"]:
     try:
         yield pending
         work.chmod(0o755)
+        (work / MARK).unlink(missing_ok=True)
         pending.final = _settle(work, wanted)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
+    finally:
+        release(lock)
 
 
 class PendingFolder:
