@@ -11,6 +11,11 @@ PROCESS = 1 << 24
 """A global id holds the thread in its lower 24 bits, the process above them."""
 
 
+def whole(value: Any) -> int | None:
+    """A whole number; SQLite lets any column hold anything."""
+    return value if isinstance(value, int) else None
+
+
 class Gathered:
     """What all tables of one export add to."""
 
@@ -20,7 +25,7 @@ class Gathered:
         self.shapes: dict[Shape, int] = {}
         self.impossible: dict[str, int] = {}
         strings = database.rows("strings", ("id", "value"))
-        self._strings: dict[int, str] = {key: str(value) for key, value in strings}
+        self._strings = {key: value for key, value in strings if isinstance(value, str)}
         self._processes: dict[int, int] = {}
 
     def string(self, key: Any) -> str | None:

@@ -8,6 +8,7 @@ from mla_var3 import conf
 from mla_var3.core.record import Environment
 from mla_var3.core.timeline import Operation, TimelineDevice
 from mla_var3.measure.nsys_reader.database import Database
+from mla_var3.measure.nsys_reader.gather import whole
 
 _GPU = ("id", "name", "computeMajor", "computeMinor", "smCount", "memoryBandwidth", "clockRate")
 _VERSION = re.compile(r"\d+(?:\.\d+){0,3}")
@@ -28,7 +29,7 @@ def read_devices(database: Database, operations: Iterable[Operation]) -> tuple[T
             (ordinal,) = used
         found.append(
             TimelineDevice(
-                name=str(name or "unnamed GPU"),
+                name=name if isinstance(name, str) and name else "unnamed GPU",
                 ordinal=ordinal,
                 compute_capability=f"{major}.{minor}"
                 if isinstance(major, int) and isinstance(minor, int)
@@ -53,12 +54,13 @@ def read_environment(database: Database, devices: tuple[TimelineDevice, ...]) ->
     """Device, driver and tool. Of several GPUs it is the first with work, where all are alike."""
     names = {device.name for device in devices}
     first = devices[0] if len(names) == 1 else None
-    clocks = {clock for (clock,) in database.rows("gpus", ("clockRate",)) if clock}
+    clocks = {whole(clock) for (clock,) in database.rows("gpus", ("clockRate",))}
+    clock = clocks.pop() if len(clocks) == 1 else None
     return Environment(
         device=first.name if first else None,
         compute_capability=first.compute_capability if first else None,
         sm_count=first.sm_count if first else None,
-        clock_max_hz=float(min(clocks)) if first and len(clocks) == 1 else None,
+        clock_max_hz=float(clock) if first and clock else None,
         driver=_driver(database),
         capture_tool=read_tool(database),
     )

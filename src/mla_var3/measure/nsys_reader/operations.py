@@ -6,7 +6,7 @@ from mla_var3 import conf
 from mla_var3.core.timeline import Operation, Shape
 from mla_var3.measure.ncu_reader.names import short_name
 from mla_var3.measure.nsys_reader.database import Row
-from mla_var3.measure.nsys_reader.gather import Gathered
+from mla_var3.measure.nsys_reader.gather import Gathered, whole
 from mla_var3.measure.nsys_reader.host import CallIndex
 
 _WHERE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
@@ -55,13 +55,13 @@ def _read(
                 shape=shape_of(into, row[first:]),
                 start=start,
                 end=end,
-                device=_whole(device),
-                context=_whole(context),
-                stream=_whole(stream),
+                device=_number(device),
+                context=_number(context),
+                stream=_number(stream),
                 process=process,
                 call=calls.get((process, correlation), -1),
-                bytes=size if isinstance(size, int) else None,
-                graph_node=node if isinstance(node, int) else None,
+                bytes=whole(size),
+                graph_node=whole(node),
             )
         )
     return found
@@ -81,17 +81,16 @@ def _kernels() -> ShapeOf:
 
 def _kernel(into: Gathered, row: Row) -> Shape:
     short, full = into.string(row[0]), into.string(row[1]) or into.string(row[2])
-    grid, block, registers, static, dynamic, local = row[3:6], row[6:9], *row[9:]
-    known = isinstance(static, int) or isinstance(dynamic, int)
+    registers, static, dynamic, local = map(whole, row[9:])
     return Shape(
         kind="kernel",
         name=short_name(short, full),
         full_name=full or short or NAMELESS,
-        grid=_dimensions(grid),
-        block=_dimensions(block),
-        registers=registers if isinstance(registers, int) else None,
-        shared_bytes=(static or 0) + (dynamic or 0) if known else None,
-        local_bytes=local if isinstance(local, int) else None,
+        grid=_dimensions(row[3:6]),
+        block=_dimensions(row[6:9]),
+        registers=registers,
+        shared_bytes=None if static is None or dynamic is None else static + dynamic,
+        local_bytes=local,
     )
 
 
@@ -126,5 +125,5 @@ def _dimensions(sizes: Row) -> tuple[int, ...]:
     return tuple(sizes) if all(isinstance(size, int) for size in sizes) else ()
 
 
-def _whole(value: object) -> int:
+def _number(value: object) -> int:
     return value if isinstance(value, int) else -1

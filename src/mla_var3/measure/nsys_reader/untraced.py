@@ -56,8 +56,8 @@ def _cause(into: Gathered, calls: tuple[Call, ...], names: tuple[str, ...]) -> s
         return f"CUDA was not among what was traced: {_RECORD}"
     if _launches(calls, names):
         return (
-            "launches were seen, their kernels were not (WSL2, another profiler in the process, or a "
-            f"capture range that closed): {_RECORD}"
+            "launches were seen, their kernels were not (WSL2, another profiler in the process, or "
+            f"a capture range that closed): {_RECORD}"
         )
     return f"another process may have used the GPU, or none did: {_RECORD}"
 
