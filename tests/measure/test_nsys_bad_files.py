@@ -87,6 +87,19 @@ def test_a_damaged_page(page: int, export: Path) -> None:
     assert fault_of(export) == "NOT_A_REPORT"
 
 
+def test_a_page_that_reads_as_other_rows(export: Path) -> None:
+    """Each page is whole in itself: SQLite would give some rows twice, and others never."""
+    data = bytearray(export.read_bytes())
+    leaves = [i for i in range(1, len(data) // PAGE) if data[i * PAGE] == 0x0D]
+    first, second = (i * PAGE for i in leaves[10:12])  # of the longest table, the API calls
+    data[second : second + PAGE] = data[first : first + PAGE]
+    export.write_bytes(data)
+    with closing(sqlite3.connect(export)) as connection:
+        ((rows,),) = connection.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME")
+    assert 1_000 < rows < 1_500
+    assert fault_of(export) == "NOT_A_REPORT"
+
+
 def test_a_packed_file_that_is_cut_or_damaged(tmp_path: Path) -> None:
     packed = tmp_path / "concurrent.sqlite.xz"
     source = Path(__file__).parents[2] / "examples" / packed.name
