@@ -10,6 +10,7 @@ from mla_var3.cli.options import option, positional
 from mla_var3.cli.progress import Progress
 from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, MlaError, NoUsableData, UnreadableFile
+from mla_var3.render.ncu_texts import texts
 from mla_var3.runtime.profiling.imported import import_report
 
 
@@ -18,7 +19,7 @@ class Import:
     """Store a recorded report: profile.json, report.md, contract.md and contract.json."""
 
     file: str = positional(
-        ".ncu-rep (also .xz, .gz) or ncu --csv export",
+        ".ncu-rep or ncu --csv export; .sqlite or .nsys-rep of nsys; also .xz, .gz",
         metavar="FILE",
         shown="required",
         default="",
@@ -27,7 +28,11 @@ class Import:
         "",
         "the folder to make",
         metavar="DIR",
-        shown="default: out/profiles/ncu/<file>/imported/<time>",
+        shown="default: out/profiles/<ncu or nsys>/<file>/imported/<time>",
+    )
+    no_keep: bool = option(
+        False,
+        "leave the copy of the report out of the folder: it names the host and CPU it ran on",
     )
     devices: str = option(
         "",
@@ -55,16 +60,31 @@ def _import(options: Import) -> int:
             Path(options.out_dir) if options.out_dir else None,
             Path(options.devices) if options.devices else None,
             progress.update,
+            keep=not options.no_keep,
         )
     folder = result.out_dir.as_posix()
     show(f"{folder}/{artifacts.REPORT_MD}\n")
     names = [artifacts.REPORT_MD, artifacts.PROFILE]
     if not result.no_contract:
         names[1:1] = [artifacts.CONTRACT_MD, artifacts.CONTRACT_JSON]
+    deep = (artifacts.REPORT_VERBOSE_MD, artifacts.SOURCE, artifacts.SASS, artifacts.PTX)
+    timeline = (artifacts.TIMELINE_SVG, artifacts.TIMELINE_JSON, artifacts.KERNELS_CSV)
+    names += [name for name in (*deep, *timeline) if (result.out_dir / name).exists()]
     step = "" if options.out_dir else ". Next: mla list"
     say(f"stored {', '.join(names)}{step}")
-    if result.no_contract:
+    _say_kept(result.out_dir, Path(options.file), options.no_keep)
+    if result.no_contract and result.profile.mode != "nsys":
         raise NoUsableData(result.no_contract)
     if result.profile.fault == "TRUNCATED":
         raise UnreadableFile("TRUNCATED", result.profile.failure.partition(" ")[2])
     return 0
+
+
+def _say_kept(folder: Path, file: Path, left_out: bool) -> None:
+    """Whether the report itself lies in the folder, for it names the host."""
+    said = texts()
+    if (folder / artifacts.FULL_REPORT).is_file():
+        say(said.texts["kept"].format(file=artifacts.FULL_REPORT))
+    elif (folder / artifacts.REPORT_VERBOSE_MD).is_file() and not left_out:
+        size, limit = file.stat().st_size / 1e6, said.keep_bytes / 1e6
+        say(said.texts["too_large"].format(size=f"{size:,.0f}", limit=f"{limit:,.0f}"))

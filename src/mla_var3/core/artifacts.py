@@ -18,6 +18,7 @@ ANNOTATION = "annotation.json"
 OPERATORS = "operators.json"
 NCU_REPORT = "annotation.ncu-rep"
 NCU_LOG = "ncu.log"
+NCU_FACTS = "ncu.json"
 ROOFLINE_PLOT = "plots/roofline.svg"
 TILING = "tiling"
 AUTOTUNING = "autotuning.json"
@@ -80,6 +81,21 @@ def compiled_folder(stage: str) -> str:
 def annotated_file(folder: str) -> str:
     """`source/latent/annotated.md`; `folder` is a name of `folder_names`."""
     return f"{SOURCE}/{folder}/{ANNOTATED_MD}"
+
+
+def sass_file(folder: str, ending: str) -> str:
+    """`sass/latent.csv` or `sass/latent.md`."""
+    return f"{SASS}/{folder}.{ending}"
+
+
+def ptx_file(folder: str) -> str:
+    """`ptx/latent.ptx`: what the compiler wrote."""
+    return f"{PTX}/{folder}.ptx"
+
+
+def ptx_lines_file(folder: str) -> str:
+    """`ptx/latent.lines.ptx`: the lines that a report names."""
+    return f"{PTX}/{folder}.lines.ptx"
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:

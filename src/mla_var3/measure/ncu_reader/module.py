@@ -18,6 +18,30 @@ _ROOTS = (
     "C:/Program Files/NVIDIA Corporation",
 )
 
+_last: list[Any] = []
+"""Library, file and report that were opened last."""
+
+
+class _Kept:
+    """A report, or a range of it, whose parts are made once; all else is the library's."""
+
+    def __init__(self, library_object: Any) -> None:
+        self._object = library_object
+        self._parts: dict[int, Any] = {}
+
+    def range_by_idx(self, index: int) -> Any:
+        if index not in self._parts:
+            self._parts[index] = _Kept(self._object.range_by_idx(index))
+        return self._parts[index]
+
+    def action_by_idx(self, index: int) -> Any:
+        if index not in self._parts:
+            self._parts[index] = self._object.action_by_idx(index)
+        return self._parts[index]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._object, name)
+
 
 def load_module() -> Any:
     """The module `ncu_report`. Raises `MachineCannot` with the install line where there is none."""
@@ -36,6 +60,18 @@ def load_module() -> Any:
         f"reading a .ncu-rep needs the module ncu_report, which is not here: {_INSTALL} "
         "(or install Nsight Compute); exports of ncu --csv are read without it"
     )
+
+
+def open_report(library: Any, path: Path) -> Any:
+    """The opened report. The last one is kept with its launches, to be looked at once more.
+
+    The library holds all that was looked at until the process ends, and twice what is asked twice.
+    """
+    status = path.stat()
+    key = (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+    if not _last or _last[0] is not library or _last[1] != key:
+        _last[:] = [library, key, _Kept(library.load_report(str(path)))]
+    return _last[2]
 
 
 def installed_folders() -> list[Path]:

@@ -62,9 +62,9 @@ def read_parts(path: Path, count: int, progress: Progress | None = None) -> Part
 def read_part(library: Any, path: Path, first: int = 0, end: int | None = None) -> Part:
     """The launches from `first` up to, not including, `end`."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        with memoryview(data) as view, _quiet():
+        with memoryview(data) as view, quiet():
             code = EmbeddedCode(view, blocks.walk(view).code)
-            return _read(library, library.load_report(str(path)), code, (first, end))
+            return _read(library, module.open_report(library, path), code, (first, end))
 
 
 def _read(library: Any, report: Any, code: EmbeddedCode, span: tuple[int, int | None]) -> Part:
@@ -114,7 +114,7 @@ def _read_elsewhere(library: Any, path: Path, first: int, end: int | None) -> Pa
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep the library's own lines about damaged launches off stderr: they are told in words."""
     try:
         kept = os.dup(2)

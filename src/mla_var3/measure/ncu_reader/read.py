@@ -3,6 +3,8 @@
 import hashlib
 import mmap
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -31,6 +33,28 @@ def read_report(
     else:
         profile = _read(path, path, progress)
     return profile if kernel is None else _only(profile, kernel)
+
+
+@contextmanager
+def plain_report(path: Path) -> Iterator[Path | None]:
+    """A .ncu-rep that the library can open: unpacked, and of a cut file what is whole of it.
+
+    None for an export of `ncu --csv`, which holds no more than its record. Raises as `read_report`.
+    """
+    from mla_var3.measure.ncu_reader import blocks
+    from mla_var3.measure.ncu_reader.report_file import whole_file
+
+    with ExitStack() as stack:
+        kind = sniff(path)
+        plain = stack.enter_context(unpacked(path, kind)) if kind == "xz" or kind == "gz" else path
+        kind = sniff(plain, unpacked_from=path if plain != path else None)
+        if kind == "ncu-rep":
+            with plain.open("rb") as file:
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                    with memoryview(data) as view:
+                        layout = blocks.walk(view)
+            plain = stack.enter_context(whole_file(plain, layout))
+        yield None if kind == "ncu-csv" else plain
 
 
 def _read(plain: Path, given: Path, progress: Progress | None) -> Profile:

@@ -36,7 +36,7 @@ def read_report_file(
                 layout = blocks.walk(view)
                 capture = versions.capture_version(layout, view)
         refuse(layout, source.bytes)
-    with _whole(path, layout) as whole:
+    with whole_file(path, layout) as whole:
         part = read_parts(whole, layout.launches, progress)
     if capture:
         environment = msgspec.structs.replace(part.environment, capture_tool=f"ncu {capture}")
@@ -45,7 +45,7 @@ def read_report_file(
 
 
 @contextlib.contextmanager
-def _whole(path: Path, layout: blocks.Layout) -> Iterator[Path]:
+def whole_file(path: Path, layout: blocks.Layout) -> Iterator[Path]:
     """The file, or of a cut one a copy that ends with its last whole block.
 
     The library shows nothing at all of some cut files, and a ghost launch of others.

@@ -52,17 +52,25 @@ def clean_text(text: str, longest: int) -> str:
 
 
 def _rule(result: dict[str, Any]) -> Rule | None:
+    head = head_of(result, _TITLE_LENGTH, _MESSAGE_LENGTH)
+    if head is None:
+        return None
+    return msgspec.structs.replace(head, focus=_focus(result.get("focus_metrics") or []))
+
+
+def head_of(result: dict[str, Any], longest_title: int, longest_message: int) -> Rule | None:
+    """A rule of `rule_results_as_dicts()` without what it looked at; None where it says nothing."""
     message = result.get("rule_message") or {}
     kind = _pick(_TYPES, message.get("type"), "NONE")
-    title = clean_text(str(message.get("title") or ""), _TITLE_LENGTH)
-    body = clean_text(str(message.get("message") or ""), _MESSAGE_LENGTH)
+    title = clean_text(str(message.get("title") or ""), longest_title)
+    body = clean_text(str(message.get("message") or ""), longest_message)
     if kind == "ERROR":
         # its texts hold Python errors and directories of the machine it was recorded on
         title, body = "", _ERROR
     if not title and not body:
         return None
     estimate = result.get("speedup_estimation") or {}
-    speedup = _finite(estimate.get("speedup"))
+    speedup = finite(estimate.get("speedup"))
     return Rule(
         section=str(result.get("section_identifier") or ""),
         rule=str(result.get("rule_identifier") or ""),
@@ -71,14 +79,13 @@ def _rule(result: dict[str, Any]) -> Rule | None:
         message=body,
         scope=_pick(_SCOPES, estimate.get("type"), "-") if speedup is not None else "-",
         speedup_pct=speedup,
-        focus=_focus(result.get("focus_metrics") or []),
     )
 
 
 def _focus(metrics: list[dict[str, Any]]) -> dict[str, float]:
     found: dict[str, float] = {}
     for metric in metrics[:_MOST_FOCUS]:
-        value = _finite(metric.get("value"))
+        value = finite(metric.get("value"))
         if value is not None and metric.get("name"):
             found[str(metric["name"])] = value
     return found
@@ -112,7 +119,8 @@ def _pick(words: tuple[_Word, ...], index: object, otherwise: _Word) -> _Word:
     return otherwise
 
 
-def _finite(value: object) -> float | None:
+def finite(value: object) -> float | None:
+    """A number rounded to four digits, None for anything else and for inf and nan."""
     if isinstance(value, int | float) and math.isfinite(value):
         return round(float(value), 4)
     return None

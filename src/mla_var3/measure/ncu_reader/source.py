@@ -15,9 +15,8 @@ NO_LINES = (
 )
 _TEXT_LENGTH = 100
 _NO_STALL = frozenset({"selected", "not_selected"})
-_LIBRARY_FILES = frozenset({"standard.py", "_stub.py"})
 _LIBRARY_FOLDERS = re.compile(
-    r"(^|[\\/])(site-packages|dist-packages|cutlass|cute|triton[\\/]language|include[\\/](crt|cub|"
+    r"(^|[\\/])(site-packages|dist-packages|cutlass|cute|triton[\\/]language|cuda[\\/]tile|include[\\/](crt|cub|"
     r"thrust|cuda|cooperative_groups)|targets[\\/][\w-]+[\\/]include|libcudacxx)[\\/]|\.nv\.tileir"
 )
 
@@ -67,7 +66,7 @@ def _hot_lines(action: Any, instruction: Instruction) -> tuple[HotLine, ...]:
             text=_line_of(texts.get(file, ""), number),
             instruction=instruction(counters[max(line.positions, key=counts.__getitem__)]),
             stall=_top_stall(stalls, line.positions),
-            library=base_name(file) in _LIBRARY_FILES or bool(_LIBRARY_FOLDERS.search(file)),
+            library=is_library(file),
         )
         for (file, number), line in hottest
     )
@@ -76,6 +75,11 @@ def _hot_lines(action: Any, instruction: Instruction) -> tuple[HotLine, ...]:
 def has_samples(action: Any) -> bool:
     """Whether warp states were sampled at all."""
     return _per_instruction(action, "smsp__pcsamp_sample_count") is not None
+
+
+def is_library(path: str) -> bool:
+    """Whether a source belongs to a language or a library, by its path."""
+    return bool(_LIBRARY_FOLDERS.search(path))
 
 
 def base_name(path: str) -> str:

@@ -1,0 +1,74 @@
+"""The details of a report's launches, one at a time: the library keeps all that was looked at."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mla_var3.core.ncu_details import LaunchDetails
+from mla_var3.measure.ncu_details.instructions import read_instructions
+from mla_var3.measure.ncu_details.rules import read_rule_results
+from mla_var3.measure.ncu_details.sections import read_sections
+from mla_var3.measure.ncu_details.sources import read_markers, read_sources
+from mla_var3.measure.ncu_details.tables import (
+    read_curves,
+    read_memory,
+    read_opcodes,
+    read_series,
+    read_stalls,
+)
+from mla_var3.measure.ncu_reader.launches import Launch, launches
+from mla_var3.measure.ncu_reader.module import open_report
+from mla_var3.measure.ncu_reader.part import quiet
+
+
+def read_details(
+    module: Any, report: Path, positions: Iterable[int], *, look: bool = False
+) -> Iterator[LaunchDetails]:
+    """Details of the launches at `positions`, in the report's order.
+
+    `module` is `ncu_report`; `look`: compare the sources with the files on this disk. A launch
+    that the library cannot show, or inside which the profiler was stopped, has its name only.
+    """
+    wanted = set(positions)
+    with quiet():
+        opened = open_report(module, report)
+        if not wanted:
+            return
+        for launch in launches(module, opened, min(wanted), max(wanted) + 1):
+            if launch.position in wanted:
+                yield _details(launch, look)
+
+
+def _details(launch: Launch, look: bool) -> LaunchDetails:
+    bare = LaunchDetails(position=launch.position, kernel=launch.full_name)
+    if launch.ghost or launch.interrupted:
+        return bare
+    try:
+        return read_launch(launch, look=look)
+    except (RuntimeError, IndexError):
+        # the library's own errors about a damaged launch
+        return bare
+
+
+def read_launch(launch: Launch, *, look: bool = False) -> LaunchDetails:
+    """All details of one whole launch."""
+    action = launch.action
+    names = [str(name) for name in action.metric_names()]
+    located = read_instructions(action, names)
+    files = located.files if located else ()
+    return LaunchDetails(
+        position=launch.position,
+        kernel=launch.full_name,
+        sections=read_sections(action),
+        rules=read_rule_results(action),
+        stalls=read_stalls(launch.counters, action),
+        curves=read_curves(action),
+        memory=read_memory(action),
+        opcodes=read_opcodes(action),
+        categories=read_opcodes(action, "category_"),
+        series=read_series(action, names),
+        sources=read_sources(action, files, look=look),
+        markers=read_markers(action, files, located.start if located else 0),
+        instructions=located.table if located else None,
+        counters=len(names),
+    )
