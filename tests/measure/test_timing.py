@@ -4,7 +4,7 @@ import pytest
 from tests.support.fake_timer import FakeTimer
 
 from mla_var3.core.errors import BadArgument, NoUsableData
-from mla_var3.core.timing import Clock
+from mla_var3.core.timing import CacheState, Clock, Series
 from mla_var3.measure import timing
 from mla_var3.measure.clocks import ClockWatch
 
@@ -109,6 +109,36 @@ def test_samples_are_kept_in_the_order_of_the_run() -> None:
     assert list(series.samples_ns) == times
 
 
+@pytest.mark.parametrize("cache", ["cold", "warm"])
+def test_every_batch_has_the_state_of_the_cache_that_was_asked_for(cache: CacheState) -> None:
+    class Late:
+        asked = 0
+
+        def start(self) -> None: ...
+
+        def is_done(self) -> bool:
+            self.asked += 1
+            return self.asked > 1
+
+    timer = FakeTimer([1 * MILLI])
+    series = timing.take_series(timer, GPU, timing.Request(25, cache), Late()).series
+    assert series.cache == cache
+    assert timer.batches == [(10, cache), (10, cache), (5, cache), (10, cache)]
+
+
+def test_a_short_series_has_its_own_state_of_the_cache() -> None:
+    timer = FakeTimer([5 * MICRO])
+    series = timing.short_series(timer, 50, "cold, written only")
+    assert timer.batches == [(50, "cold, written only")]
+    assert (series.cache, len(series.samples_ns)) == ("cold, written only", 50)
+
+
+@pytest.mark.parametrize("samples", [(), (1.0, 0.0), (1.0, -2.0), (1.0, float("nan"))])
+def test_one_sample_that_is_no_time_spoils_a_series(samples: tuple[float, ...]) -> None:
+    series = Series(cache="cold", samples_ns=samples, stop="count", wall_ns=1.0)
+    assert not timing.is_usable(series)
+
+
 def test_a_first_series_without_times_is_taken_again() -> None:
     timer = FakeTimer([1 * MILLI], lost=lambda batch: batch <= 2)
     series, retried = timing.take_series(timer, GPU, timing.Request(bench_runs=20))
@@ -132,6 +162,15 @@ def test_no_time_twice_is_no_result(timer: FakeTimer, why: str, bench_runs: int 
 def test_floor_is_the_larger_of_both() -> None:
     floor = timing.measure_floor(FakeTimer([1.0]), GPU)
     assert (floor.nothing_ns, floor.empty_ns, floor.ns) == (1500.0, 2100.0, 2100.0)
+
+
+def test_the_floor_is_of_medians() -> None:
+    class Spread(FakeTimer):
+        def floor(self, count: int) -> tuple[list[float], list[float]]:
+            return [900.0, 1500.0, 9000.0], [90_000.0, 2100.0, 1900.0]
+
+    floor = timing.measure_floor(Spread([1.0]), GPU)
+    assert (floor.nothing_ns, floor.empty_ns) == (1500.0, 2100.0)
 
 
 def test_the_stream_is_held_for_short_calls_and_slow_hosts() -> None:
