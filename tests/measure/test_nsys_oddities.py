@@ -392,7 +392,8 @@ def test_gpus_in_any_order_and_without_a_map(concurrent: Path) -> None:
     assert {o.device for o in kernels} == {1}
     edit(concurrent, "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (0, 0, 9), (1, 1, 9)")
     assert {d.ordinal for d in read_timeline(concurrent).devices} == {None}
-    edit(concurrent, "DROP TABLE TARGET_INFO_CUDA_DEVICE")
+    on_one = (f"UPDATE {table} SET deviceId = 1" for table in (COPIES, MEMSETS))
+    edit(concurrent, "DROP TABLE TARGET_INFO_CUDA_DEVICE", *on_one)
     assert {d.ordinal for d in read_timeline(concurrent).devices} == {None}
 
 
