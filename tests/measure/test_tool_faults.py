@@ -102,6 +102,18 @@ QUOTED = [
     ),
     ("D13", "==ERROR== No metrics to collect found in sections.\n", 5, ["ncu --list-sections"]),
     (
+        "set",
+        "==ERROR== Unknown section set 'full'.\n",  # our wording of it: no log of one was found
+        3,
+        ["no section set of that name (full)", "newer Nsight Compute"],
+    ),
+    (
+        "option",
+        "==ERROR== unrecognised option '--import-source'. Use --help for further details.\n",
+        3,
+        ["does not know the option --import-source", "too old"],
+    ),
+    (
         "D16",
         "==WARNING== Backing up device memory in system memory. Kernel replay might be slow. "
         'Consider using "--replay-mode application" to avoid memory save-and-restore.\n'

@@ -133,7 +133,7 @@ def _static(plan: KernelPlan, typed: Typed, command: str) -> int:
 
 def _measure(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: str) -> int:
     """Measure, or say what does work on this machine."""
-    if not needs_gpu(type(plan), device):
+    if not needs_gpu(type(plan), device, mode):
         if not mode.built:
             raise not_built(mode)
         return _measured(plan, typed, mode, device, command)
@@ -151,6 +151,10 @@ def _measured(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: 
     """Run the recipe of a mode that is built."""
     if typed.run.check:
         raise BadArgument("--check compares once and times nothing: leave --prof_type out")
+    if mode.name == "ncu":
+        from mla_var3.cli.run_ncu import run_ncu
+
+        return run_ncu(plan, typed, device, command)
     if mode.name == "annotation":
         from mla_var3.cli.run_annotation import run_annotation
 

@@ -17,6 +17,7 @@ from mla_var3.runtime.profiling import MODES, Mode
 
 SMALL = {"b": 1, "h": 4, "s": 3, "t": 200}
 """A problem that an interpreter finishes in seconds."""
+_DIAGNOSE = ("mla diagnose FILE.ncu-rep", "a report recorded elsewhere")
 MEASURED = {"b": 1, "h": 8, "s": 4, "t": 1024}
 """A problem that a CPU is profiled with in half a minute."""
 
@@ -65,9 +66,9 @@ def not_built(mode: Mode) -> MachineCannot:
     return MachineCannot(f"--prof_type={mode.name} is not built yet; what works: {working}")
 
 
-def needs_gpu(plan: type[KernelPlan], device: str) -> bool:
-    """Whether this plan cannot be measured on that device: its language needs CUDA."""
-    return plan.LANGUAGE != "torch" and not device.startswith("cuda")
+def needs_gpu(plan: type[KernelPlan], device: str, mode: Mode) -> bool:
+    """Whether this plan cannot be measured on that device: its language, or ncu, needs CUDA."""
+    return not device.startswith("cuda") and (plan.LANGUAGE != "torch" or mode.name == "ncu")
 
 
 def for_running(plan: type[KernelPlan], command: str) -> str:
@@ -105,10 +106,12 @@ def _steps(
         gives = "registers, spills, predicted time"
         found.append((f"{command}{options} --prof_type=static --target=h200", gives))
     kernel = kernel_name(plan)
-    if is_installed("torch") and plan.LANGUAGE != "torch":
+    if plan.LANGUAGE == "torch":
+        sizes = "".join(f" --{key}={value}" for key, value in MEASURED.items() if key in names)
+        return [(f"{running}{sizes}", "a profile on this CPU"), *found[:1], _DIAGNOSE]
+    if is_installed("torch"):
         if any(file.kernel == kernel and file.language == "torch" for file in list_kernels()):
             sizes = "".join(f" --{key}={value}" for key, value in MEASURED.items() if key in names)
             torch = f"mla run {kernel} --language=torch{sizes}"
             found.append((torch, "a real profile of the torch version on this CPU"))
-    found.append(("mla diagnose FILE.ncu-rep", "a report recorded elsewhere"))
-    return found
+    return [*found, _DIAGNOSE]

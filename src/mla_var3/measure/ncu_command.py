@@ -12,6 +12,8 @@ INSTALLED = (Path("/opt/nvidia/nsight-compute"),)
 """Folders that hold one folder a version of Nsight Compute."""
 CONDITIONS = ("--clock-control", "none", "--cache-control", "all", "--replay-mode", "kernel")
 """How every launch is measured; always said, since ncu's own defaults differ by version."""
+WARM = tuple(word.replace("all", "none") for word in CONDITIONS)
+"""The same without a flush of the caches before each pass."""
 FULL = ("--set", "full", "--import-source", "yes")
 """Every section, rules and all, and the text of the source files."""
 _SPECIAL = re.compile(r"([@,\[\]/*+\\])")
@@ -31,6 +33,8 @@ class NcuJob(NamedTuple):
     """All sections with their rules and the source, instead of `metrics` alone."""
     launches: int | None = None
     """Most launches that are profiled; None: all."""
+    warm: bool = False
+    """The caches are not flushed before each pass."""
     expected: int | None = None
     """How many there will be, for the progress; None: nobody knows before."""
 
@@ -54,13 +58,13 @@ def find_ncu(environment: Mapping[str, str], installed: Sequence[Path] = INSTALL
 
 
 def ncu_command(ncu: Path, job: NcuJob) -> list[str]:
-    """The command line: kernel replay, cold caches, no clock control, one report file."""
+    """The command line: kernel replay, no clock control, one report file."""
     most = () if job.launches is None else ("--launch-count", str(job.launches))
     return [
         str(ncu),
         "--nvtx",
         *(word for stage in job.stages for word in ("--nvtx-include", range_filter(stage))),
-        *CONDITIONS,
+        *(WARM if job.warm else CONDITIONS),
         "--target-processes",
         "application-only",
         *most,

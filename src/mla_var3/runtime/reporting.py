@@ -65,6 +65,7 @@ class _Maker(NamedTuple):
     """From the record, the profile's folder, and why there is no contract."""
     screen: Callable[[Diagnosed, Path, str, Shown], str]
     plots: Callable[[Diagnosed, Path], dict[str, bytes]] = lambda read, folder: {}
+    """Other files by name: pictures, and what is made beside the report."""
 
 
 def make_reports(folder: Path, devices: Path | None = None) -> Reports:
@@ -133,7 +134,7 @@ def screen_of(read: Diagnosed, path: Path, shown: Shown) -> str:
         try:
             return _maker(read.profile).screen(read, folder, "", shown)
         except NoUsableData:
-            return _ncu_screen(read, folder, "", shown)
+            return _file_screen(read, shown)
 
 
 @contextmanager
@@ -195,12 +196,28 @@ def _ncu_contract(read: Diagnosed, folder: Path) -> Contract:
 
 
 def _ncu_report(read: Diagnosed, folder: Path, no_contract: str) -> str:
-    from mla_var3.render.report import render_report
+    from mla_var3.runtime.ncu_reports import report
 
-    return render_report(read.profile, read.diagnosis, read.title, read.device)
+    return report(read, folder, no_contract)
+
+
+def _ncu_verbose(read: Diagnosed, folder: Path) -> dict[str, bytes]:
+    from mla_var3.runtime.ncu_reports import verbose
+
+    return verbose(read, folder)
 
 
 def _ncu_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -> str:
+    if read.profile.plan is None:
+        return _file_screen(read, shown)
+    from mla_var3.runtime.ncu_reports import AnnotationRequest, screen
+
+    request = AnnotationRequest(folder=shown.place, no_contract=no_contract, next_steps=shown.steps)
+    return screen(read, folder, request)
+
+
+def _file_screen(read: Diagnosed, shown: Shown) -> str:
+    """The screen of a report that was recorded elsewhere."""
     from mla_var3.render.screen import ScreenRequest, render_screen
 
     step = shown.steps[0] if shown.steps else ("", "")
@@ -295,7 +312,7 @@ _MAKERS: dict[str, _Maker] = {
     "annotation": _Maker(
         _annotation_contract, _annotation_report, _annotation_screen, _annotation_plots
     ),
-    "ncu": _Maker(_ncu_contract, _ncu_report, _ncu_screen),
+    "ncu": _Maker(_ncu_contract, _ncu_report, _ncu_screen, _ncu_verbose),
     "event": _Maker(_event_contract, _event_report, _event_screen),
     "static": _Maker(_static_contract, _static_report, _static_screen),
 }
