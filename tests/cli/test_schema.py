@@ -1,6 +1,7 @@
 """`mla schema`: what it prints is a schema of what is stored, and the check names the line."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,45 @@ from tests.render.samples import attention, many
 from tests.support.timings import gpu_timing
 
 from mla_var3.cli import main as cli
+from mla_var3.core.annotation import AnnotationRun, save_run
+from mla_var3.core.operators import (
+    CpuPeaks,
+    Operator,
+    OperatorTable,
+    StageOperators,
+    save_operators,
+)
 from mla_var3.core.record_file import save_profile
+from mla_var3.core.timeline import Timeline, save_timeline
 from mla_var3.core.timing import save_timing
 from mla_var3.render.contract import build_contract
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.machine import render_json
+from mla_var3.runtime.formats import FORMATS
 
+PACKAGE = Path(cli.__file__).parent.parent
+OPERATORS = OperatorTable(
+    working_set_bytes=1 << 20,
+    peaks=CpuPeaks(
+        cpu="A CPU",
+        threads=2,
+        torch="2.11.0",
+        date="2026-12-01",
+        cache_bytes=32 << 20,
+        cache_set_bytes=8 << 20,
+        cache_gbps=80.0,
+        dram_gbps=20.0,
+        matmul_tflops={"fp32": 0.05},
+    ),
+    stages=(
+        StageOperators(
+            stage="fa",
+            samples_ns=(1e6,),
+            profiled_runs=3,
+            operators=(Operator(name="aten::mm", calls=2, self_ns=9e5),),
+        ),
+    ),
+)
 Capture = pytest.CaptureFixture[str]
 
 
@@ -31,10 +65,16 @@ def stored(tmp_path: Path) -> Path:
     (tmp_path / "contract.json").write_bytes(text)
     save_timing(gpu_timing([1e6, 2e6, 3e6]), tmp_path / "timing.json")
     (tmp_path / "diagnosis.json").write_text(render_json(profile, diagnosis, "a", None))
+    save_run(AnnotationRun(event_s=8.1, passes=13), tmp_path / "annotation.json")
+    save_operators(OPERATORS, tmp_path / "operators.json")
+    save_timeline(Timeline(collector="nsys", tool="nsys 2025.3.2"), tmp_path / "spans.json")
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["profile", "contract", "diagnosis", "timing"])
+STORED = ("profile", "contract", "diagnosis", "timing", "annotation", "operators", "spans")
+
+
+@pytest.mark.parametrize("kind", STORED)
 def test_the_printed_schema_fits_what_is_stored(kind: str, stored: Path, capfd: Capture) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     assert cli.main(["schema", kind]) == 0
@@ -55,11 +95,70 @@ def test_the_printed_schema_fits_what_is_stored(kind: str, stored: Path, capfd: 
         ("contract.json", "valid: contract.json, contract of 12 stages\n"),
         ("timing.json", "valid: timing.json, timing of 3 samples\n"),
         ("diagnosis.json", "valid: diagnosis.json, diagnosis of 12 stages\n"),
+        ("annotation.json", "valid: annotation.json, annotation\n"),
+        ("operators.json", "valid: operators.json, operators of 1 stage\n"),
+        ("spans.json", "valid: spans.json, spans of 0 operations\n"),
     ],
 )
 def test_a_good_file_is_valid(name: str, says: str, stored: Path, capfd: Capture) -> None:
     assert cli.main(["schema", "--check", str(stored / name)]) == 0
     assert capfd.readouterr().out.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "says"),
+    [
+        ("annotation", '"passes": 13', '"passes": "many"', "got `str` (at passes)"),
+        ("annotation", '"schema_version": 1', '"schema_version": 2', "(at schema_version)"),
+        ("operators", '"threads": 2', '"threads": null', "got `null` (at peaks.threads)"),
+        ("operators", '"self_ns": 900000', '"own_ns": 1', "`self_ns` (at stages[0].operators[0])"),
+        ("timing", '"seed": 0', '"seed": "0"', "got `str` (at seed)"),
+        ("timing", '"samples_ns"', '"samples"', "missing required field `samples_ns` (at series)"),
+        ("diagnosis", '"file": "a"', '"file": 1', "got `int` (at file)"),
+        ("spans", '"collector": "nsys"', '"collector": "perf"', "Invalid enum value 'perf'"),
+    ],
+)
+def test_a_damaged_file_names_the_field_and_its_line(
+    name: str, good: str, bad: str, says: str, stored: Path, capfd: Capture
+) -> None:
+    path = stored / f"{name}.json"
+    text = json.dumps(json.loads(path.read_text()), indent=1)
+    at = text.index(good)
+    path.write_text(text[:at] + bad + text[at + len(good) :])
+    assert cli.main(["schema", "--check", str(path)]) == 5
+    out, err = capfd.readouterr()
+    assert out == "" and err.count("\n") == 1 and says in err
+    line = text[:at].count("\n") + 1
+    if "missing required" in err:  # that of the object that lacks it
+        line = text[: text.rindex("{", 0, at)].count("\n") + 1
+    assert err.startswith(f"INVALID {name}.json line {line}: ")
+
+
+def test_every_format_that_is_written_can_be_checked() -> None:
+    """Of the sources: a new format is an entry of `runtime/formats.py`."""
+    sources = (path.read_text() for path in PACKAGE.rglob("*.py"))
+    written = {
+        name for text in sources for name in re.findall(r'^FORMAT.* = "mla_var3/(.+)"', text, re.M)
+    }
+    written.remove("devices")  # a table that users write; --devices reads and checks it
+    assert written == set(FORMATS)
+
+
+def test_a_schema_is_printed_of_every_format(capfd: Capture) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    for name in FORMATS:
+        assert cli.main(["schema", name]) == 0
+        schema = json.loads(capfd.readouterr().out)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["title"] == f"mla_var3/{name} 1"
+        assert not jsonschema.Draft202012Validator(schema).is_valid({"schema_version": 1})
+
+
+def test_the_annotations_of_the_examples_are_valid(capfd: Capture) -> None:
+    files = sorted((PACKAGE.parent.parent / "examples" / "h200").glob("*/annotation.json"))
+    assert len(files) >= 10
+    for path in files:
+        assert cli.main(["schema", "--check", str(path)]) == 0
 
 
 def _spoil_metric(data: dict[str, Any]) -> str:

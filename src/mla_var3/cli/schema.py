@@ -7,32 +7,24 @@ from pathlib import Path
 from mla_var3.cli.arguments import nearest, parse
 from mla_var3.cli.console import show
 from mla_var3.cli.options import option, positional
-from mla_var3.core import record_file, timing
 from mla_var3.core.errors import BadArgument, MlaError, NoUsableData
-from mla_var3.render import contract, machine
 from mla_var3.runtime.checking import check_file
-
-SCHEMAS = {
-    "profile": record_file.json_schema,
-    "contract": contract.json_schema,
-    "diagnosis": machine.json_schema,
-    "timing": timing.json_schema,
-}
+from mla_var3.runtime.formats import FORMATS
 
 
 @dataclasses.dataclass(frozen=True)
 class Schema:
-    """The JSON Schema of a profile, a contract, the diagnosis or a timing; or check a file."""
+    """The JSON Schema of one of our formats, or check a file against the format it names."""
 
     kind: str = positional(
-        "profile, contract, diagnosis or timing",
+        ", ".join(FORMATS),
         metavar="FORMAT",
         shown="default: profile",
         default="profile",
     )
     check: str = option(
         "",
-        "check this profile, contract, timing.json or --json output instead",
+        "check this profile folder, contract.md or JSON file instead",
         metavar="FILE",
         shown="default: print the schema",
     )
@@ -41,11 +33,12 @@ class Schema:
 def run(argv: list[str]) -> int:
     """Print the schema or the result of the check; returns the exit code."""
     options = parse(Schema, "schema", argv)
-    if options.kind not in SCHEMAS:
-        hint = nearest(options.kind, list(SCHEMAS)) or f"; there are {', '.join(SCHEMAS)}"
+    known = FORMATS.get(options.kind)
+    if known is None:
+        hint = nearest(options.kind, list(FORMATS)) or f"; there are {', '.join(FORMATS)}"
         raise BadArgument(f"no format {options.kind!r}{hint}")
     if not options.check:
-        show(json.dumps(SCHEMAS[options.kind](), indent=1, ensure_ascii=False) + "\n")
+        show(json.dumps(known.schema(options.kind), indent=1, ensure_ascii=False) + "\n")
         return 0
     path = Path(options.check)
     try:

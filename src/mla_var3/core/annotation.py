@@ -13,6 +13,7 @@ from mla_var3.core.errors import NotFound, NoUsableData
 from mla_var3.core.record import Metric
 
 FORMAT: Literal["mla_var3/annotation"] = "mla_var3/annotation"
+VERSION: Literal[1] = 1
 Side = Literal["model", "counters"]
 
 
@@ -99,8 +100,9 @@ class AcrossRuns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AnnotationRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`annotation.json`: how long each part took, and what it is compared with."""
 
-    format: Literal["mla_var3/annotation"] = FORMAT
-    schema_version: Literal[1] = 1
+    # By a factory: defaults are left out of the file, these two never.
+    format: Literal["mla_var3/annotation"] = msgspec.field(default_factory=lambda: FORMAT)
+    schema_version: Literal[1] = msgspec.field(default_factory=lambda: VERSION)
     event_s: float | None = None
     ncu_s: float | None = None
     passes: int | None = None

@@ -10,6 +10,7 @@ import msgspec
 from mla_var3.core.errors import NotFound, NoUsableData
 
 FORMAT: Literal["mla_var3/operators"] = "mla_var3/operators"
+VERSION: Literal[1] = 1
 
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,8 +65,9 @@ class CpuPeaks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class OperatorTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that the task `operators` saw."""
 
-    format: Literal["mla_var3/operators"] = FORMAT
-    schema_version: Literal[1] = 1
+    # By a factory: defaults are left out of the file, these two never.
+    format: Literal["mla_var3/operators"] = msgspec.field(default_factory=lambda: FORMAT)
+    schema_version: Literal[1] = msgspec.field(default_factory=lambda: VERSION)
     working_set_bytes: int
     """Inputs and outputs of the plan."""
     peaks: CpuPeaks

@@ -13,6 +13,7 @@ import msgspec
 from mla_var3.core.errors import NotFound, NoUsableData
 
 FORMAT: Literal["mla_var3/spans"] = "mla_var3/spans"
+VERSION: Literal[1] = 1
 Collector = Literal["nsys", "kineto"]
 Kind = Literal["kernel", "memcpy", "memset", "graph", "cpu"]
 """`graph`: a CUDA graph that was traced as a whole. `cpu`: an operator that ran on the CPU."""
@@ -108,8 +109,9 @@ class PlanTimeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`spans.json`. `operations` are ordered by start, `calls` and `ranges` too."""
 
-    format: Literal["mla_var3/spans"] = FORMAT
-    schema_version: Literal[1] = 1
+    # By a factory: defaults are left out of the file, these two never.
+    format: Literal["mla_var3/spans"] = msgspec.field(default_factory=lambda: FORMAT)
+    schema_version: Literal[1] = msgspec.field(default_factory=lambda: VERSION)
     collector: Collector
     tool: str
     """`nsys 2025.3.2`, `torch 2.11.0`."""

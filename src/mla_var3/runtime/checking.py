@@ -8,23 +8,12 @@ from typing import Any
 import msgspec
 
 from mla_var3.core.errors import MlaError, NotFound, NoUsableData
-from mla_var3.core.record_file import FORMAT as PROFILE_FORMAT
 from mla_var3.core.record_file import load_profile
-from mla_var3.core.timing import FORMAT as TIMING_FORMAT
-from mla_var3.core.timing import Timing
-from mla_var3.render.contract import FORMAT as CONTRACT_FORMAT
-from mla_var3.render.contract import Contract
 from mla_var3.render.contract_grammar import ContractViolation, parse
-from mla_var3.render.machine import FORMAT as DIAGNOSIS_FORMAT
-from mla_var3.render.machine import DiagnosisDocument
+from mla_var3.runtime.formats import FORMATS, PREFIX
 from mla_var3.runtime.json_lines import line_of
 
 _MOST_BYTES = 64 * 1024 * 1024
-_STRUCTS: dict[str, type[msgspec.Struct]] = {
-    CONTRACT_FORMAT: Contract,
-    DIAGNOSIS_FORMAT: DiagnosisDocument,
-    TIMING_FORMAT: Timing,
-}
 _PATH = re.compile(r" - at `(?:key in )?\$([^`]*)`")
 
 
@@ -64,19 +53,18 @@ def _check_json(path: Path, text: str) -> str:
         why = f"no JSON, {error.msg.lower()} in column {error.colno}"
         raise NoUsableData(f"INVALID {path.name} line {error.lineno}: {why}") from None
     kind = head.get("format")
+    name = kind.removeprefix(PREFIX) if isinstance(kind, str) and kind.startswith(PREFIX) else ""
     try:
-        if kind == PROFILE_FORMAT:
+        known = FORMATS.get(name)
+        if known is None:
+            names = ", ".join(f"{PREFIX}{name}" for name in FORMATS)
+            raise NoUsableData(f"`format` is {kind!r}, not one of {names} - at `$.format`")
+        if name == "profile":
             return f"profile of {_count(load_profile(path).stages)}"
-        if not isinstance(kind, str) or kind not in _STRUCTS:
-            known = ", ".join((PROFILE_FORMAT, *_STRUCTS))
-            raise NoUsableData(f"`format` is {kind!r}, not one of {known} - at `$.format`")
-        found: Any = msgspec.json.decode(text, type=_STRUCTS[kind])
+        found: Any = msgspec.json.decode(text, type=known.kind)
     except (MlaError, msgspec.ValidationError) as error:
         raise NoUsableData(_violation(path, text, str(error))) from None
-    word = kind.rpartition("/")[2]
-    if isinstance(found, Timing):
-        return f"{word} of {len(found.series.samples_ns)} samples"
-    return f"{word} of {_count(found.stages if word == 'contract' else found.profile.stages)}"
+    return f"{name}{known.counted_in(found)}"
 
 
 def _violation(path: Path, text: str, message: str) -> str:
