@@ -6,6 +6,7 @@ warm-up, and the time in which the device stood idle while the host loaded code 
 launch. What was left out is listed in `left_out`. What cannot be known is None, with its reason.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -36,9 +37,10 @@ __all__ = [
 
 ScopeName = Literal["capture", "window"]
 Word = Literal["overlapped", "partly", "serialised", "not decidable"]
-LaunchState = Literal["idle", "queued", "same call", "no call"]
-"""Of the stream when the operation was launched: `idle` alone gives a latency; `same call`: a
-further operation of one call, such as a node of a graph; `no call`: its call is not known."""
+LaunchState = Literal["idle", "first launch", "queued", "same call", "no call"]
+"""Of the stream when the operation was launched: `idle` gives a latency, `first launch` too, but it
+holds the loading of code; `same call`: a further operation of one call, such as a node of a graph;
+`no call`: its call is not known."""
 GapCause = Literal["first launch", "synchronise", "call", "host", "on the device", "unknown"]
 """What the host did while the device stood idle: it loaded code or made a first launch; it had
 waited for the device; it was in another API call; it was outside the API; it had launched the next
@@ -140,10 +142,10 @@ class PathPart(msgspec.Struct, frozen=True, kw_only=True):
 class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
     """The longest chain of operations that follow each other, by the sum of their durations.
 
-    B follows A where A is the operation before it in its stream, where B was launched already,
-    on an idle stream, and began within `join_ns` of A's end (an event's wait, or no room: spans do
-    not tell which), or where the host waited past A's end in a synchronising call before it
-    launched B.
+    B follows A where A is the operation before it in its stream; where B, launched already, waited
+    on an idle stream while A ran, and began within `join_ns` of the end of the last operation that
+    it may have waited for (an event's wait, or no room: spans do not tell which); or where the host
+    waited past A's end in a synchronising call before it launched B.
     """
 
     total_ns: int
@@ -170,9 +172,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """Longest total first."""
     path: CriticalPath | None = None
     launch_latency_ns: float | None = None
-    """Median over launches into an idle stream."""
+    """Median over operations launched into an idle stream, without slow first launches."""
     idle_launches: int = 0
     launches: int = 0
+    """Operations with a call of their own."""
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,7 +197,7 @@ class Launch(msgspec.Struct, frozen=True, array_like=True):
     """Position of its call among all launching calls, from 1; 0 without a call."""
     state: LaunchState
     latency_ns: int | None = None
-    """Start of the operation minus start of its call; None unless the stream was idle."""
+    """Start of the operation minus start of its call; None where the stream was not idle."""
     queue_ns: int | None = None
     """Start of the operation minus end of its call; negative: it ran before the call was back."""
     ranges: int = -1
@@ -344,7 +347,7 @@ class TimelineFindings(msgspec.Struct, frozen=True, kw_only=True):
     left_out: tuple[LeftOut, ...]
     launches: tuple[Launch, ...]
     stages: tuple[str, ...]
-    """What the operations are coloured by: stages of the plan, else innermost ranges, else names."""
+    """What colours the operations: stages of the plan, else innermost ranges, else names."""
     range_stacks: tuple[tuple[int, ...], ...]
     """Distinct stacks of ranges, outermost first, as positions in `Timeline.ranges`."""
     ranges: tuple[ProjectedRange, ...]
@@ -360,3 +363,20 @@ class TimelineFindings(msgspec.Struct, frozen=True, kw_only=True):
     saved: tuple[Saved, ...]
     notes: tuple[str, ...]
     """Doubts: what was lost, impossible, not traced, left out of the overlap."""
+
+
+def stream_labels(keys: Iterable[StreamKey]) -> dict[StreamKey, str]:
+    """`stream 13`; with the GPU, process or context before it where there are several."""
+    keys = tuple(keys)
+    devices, processes = {key.device for key in keys}, {key.process for key in keys}
+    contexts = {(key.device, key.process, key.context) for key in keys}
+    labels = {}
+    for key in keys:
+        parts = [f"process {key.process}"] if len(processes) > 1 else []
+        if len(devices) > 1 and key.device >= 0:
+            parts.append(f"GPU {key.device}")
+        if len(contexts) > len({(device, process) for device, process, _ in contexts}):
+            parts.append(f"context {key.context}")
+        parts.append(f"{'stream' if key.device >= 0 else 'CPU thread'} {key.stream}")
+        labels[key] = " ".join(parts)
+    return labels
