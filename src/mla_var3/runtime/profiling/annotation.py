@@ -108,7 +108,8 @@ def annotation_profile_plan(
                 _step(options, "operators: torch's profiler")
                 profile, run = annotation_cpu.measure(plan, timing, run, work, options, now)
         save_profile(profile, work)
-        save_run(_complete(run, plan, profile), work / artifacts.ANNOTATION)
+        run = _complete(run, plan, profile, Path(out_dir) if out_dir else None)
+        save_run(run, work / artifacts.ANNOTATION)
         where = {"device": profile.environment.device, "seed": options.seed}
         write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
@@ -174,9 +175,11 @@ def _step(options: AnnotationOptions, what: str) -> None:
         options.on_step(what)
 
 
-def _complete(run: AnnotationRun, plan: KernelPlan, profile: Profile) -> AnnotationRun:
+def _complete(
+    run: AnnotationRun, plan: KernelPlan, profile: Profile, beside: Path | None
+) -> AnnotationRun:
     """The run with where each tiling came from, and the last stored profile beside this one."""
-    earlier = last_profile(plan, MODE)
+    earlier = last_profile(plan, MODE, beside)
     return msgspec.structs.replace(
         run,
         tilings={stage: tiling_source(plan, stage) for stage in plan.TILINGS},
