@@ -16,7 +16,7 @@ from mla_var3.runtime.profiling.imported import import_report
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """Store a recorded report: profile.json, report.md, contract.md and contract.json."""
+    """Store a recording of ncu or nsys: its record, its report, and what is made of them."""
 
     file: str = positional(
         ".ncu-rep or ncu --csv export; .sqlite or .nsys-rep of nsys; also .xz, .gz",

@@ -53,7 +53,7 @@ def diagnose_file(
     table = load_devices(devices)
     stored = _is_stored(path)
     profile, timeline = (_load(path), None) if stored else _read(path, progress)
-    if timeline is not None and kernel is not None:
+    if kernel is not None and profile.mode == "nsys":
         raise BadArgument("--kernel is for reports of ncu; a timeline is judged as a whole")
     profile = _filtered(profile, kernel)
     if profile.status in ("KERNEL_FAILED", "CHECK_FAILED"):
