@@ -53,6 +53,12 @@ def planted(tmp_path: Path) -> Path:
             connection.execute(
                 f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})", [*values.values()]
             )
+        # under names that are kept, too
+        for table, name in (
+            ("META_DATA_EXPORT", "EXPORT_PRODUCT_VERSION"),
+            ("META_DATA_CAPTURE", "CAPTURE_EVENT_TYPE"),
+        ):
+            connection.execute(f"INSERT INTO {table} VALUES (?, ?)", (name, f"2025.3.2 {SECRET}"))
         # as nsys stores it: the environment is one text among the names
         connection.execute(
             "INSERT INTO StringIds VALUES (900002, ?)", (f"PATH=/x\nHF_TOKEN={SECRET}\nHOME=/root",)
