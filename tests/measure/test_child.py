@@ -1,13 +1,14 @@
 """Children: how they end, what is kept of their output, and that nothing of them lives on."""
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from mla_var3.measure import child_guard
+from mla_var3.measure import child, child_guard
 from mla_var3.measure.child import CUT, ChildResult, child_environment, run_child
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
@@ -101,6 +102,33 @@ def test_what_it_leaves_behind_is_ended(tmp_path: Path) -> None:
     result = run(tmp_path, "sh", "-c", "setsid sleep 72.5 & sleep 72.5 & exit 4")
     assert result.returncode == 4
     assert processes_of("72.5") == []
+
+
+def test_what_starts_while_a_killed_guards_session_is_ended_is_ended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process table of three looks: 101 has started 102 when it is killed."""
+
+    killed: list[tuple[int, int]] = []
+    guard: list[int] = []
+    start = child._start
+
+    def starts(*words: object) -> object:
+        process = start(*words)  # type: ignore[arg-type]
+        guard.append(process.pid)
+        return process
+
+    monkeypatch.setattr(child, "_start", starts)
+
+    def kill_guard(line: str) -> None:
+        (own,) = guard
+        os.kill(own, signal.SIGKILL)
+        tables = iter(({101: (1, own)}, {102: (1, own), 103: (1, 1)}, {103: (1, 1)}))
+        monkeypatch.setattr(child_guard, "processes", lambda: next(tables))
+        monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
+
+    assert run(tmp_path, "sh", "-c", "echo x; sleep 75.5", on_line=kill_guard).returncode == 137
+    assert killed == [(101, signal.SIGKILL), (102, signal.SIGKILL)]
 
 
 def test_a_child_that_closes_its_output_is_waited_for(tmp_path: Path) -> None:

@@ -93,6 +93,46 @@ def test_a_damaged_note_blocks_nothing(tmp_path: Path) -> None:
         pass
 
 
+def test_a_note_that_cannot_be_written_leaves_the_lock_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with gpu_lock(UUID, folder=tmp_path):
+        told: list[str] = []
+        with pytest.raises(OutOfTime), gpu_lock(UUID, told.append, limit_s=0.1, folder=tmp_path):
+            pass
+        assert told == [f"waiting for {UUID}: another profiling holds it"]
+    with gpu_lock(UUID, limit_s=0.1, folder=tmp_path):
+        pass
+
+
+RACE = """
+import os, sys, time
+from pathlib import Path
+from mla_var3.measure.gpu_lock import gpu_lock
+folder = Path(sys.argv[1])
+for _ in range(10):
+    with gpu_lock("GPU-race", folder=folder):
+        os.close(os.open(folder / "inside", os.O_CREAT | os.O_EXCL))  # fails where two are inside
+        time.sleep(0.002)
+        (folder / "inside").unlink()
+"""
+
+
+def test_of_several_that_race_one_is_inside_at_a_time(tmp_path: Path) -> None:
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACE, str(tmp_path)], stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for racer in racers:
+        _, errors = racer.communicate(timeout=60)
+        assert (racer.returncode, errors) == (0, b"")
+    assert holder("GPU-race", tmp_path) is None
+
+
 def test_an_error_inside_gives_the_lock_back(tmp_path: Path) -> None:
     with pytest.raises(ValueError), gpu_lock(UUID, folder=tmp_path):
         raise ValueError

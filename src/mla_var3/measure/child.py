@@ -159,12 +159,21 @@ def _ended(guard: subprocess.Popen[bytes]) -> int:
         guard.kill()
         code = guard.wait()
     if code < 0:  # the guard itself was killed: its session is ours to end
-        for pid, (_, session) in child_guard.processes().items():
-            if session == guard.pid:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+        _kill_session(guard.pid)
         return 128 - code
     return code
+
+
+def _kill_session(session: int) -> None:
+    """Kill what is of a session until nothing is left: one of them may just start another."""
+    for _ in range(child_guard.ROUNDS):
+        left = [pid for pid, (_, own) in child_guard.processes().items() if own == session]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(child_guard.POLL_S)
 
 
 class _Output:

@@ -18,6 +18,8 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_S = 2.0
 """Between the polite signal and the one that cannot be refused."""
 POLL_S = 0.02
+ROUNDS = 200
+"""Of killing, at most: what the kernel holds back cannot be waited for."""
 
 
 def set_process_option(option: int, value: int) -> None:
@@ -59,7 +61,7 @@ def descendants(root: int) -> set[int]:
 
 def kill_all(root: int) -> None:
     """Kill the group of `root` and all that this process started, until nothing is left."""
-    for _ in range(200):
+    for _ in range(ROUNDS):
         with contextlib.suppress(OSError):
             os.killpg(root, signal.SIGKILL)
         left = descendants(os.getpid())

@@ -124,8 +124,9 @@ def _write(note: Path) -> None:
         since=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     partial = note.with_suffix(f".{pid}")
-    partial.write_bytes(msgspec.json.encode(found))
-    partial.replace(note)
+    with contextlib.suppress(OSError):  # a full disk: the lock holds, only its holder has no name
+        partial.write_bytes(msgspec.json.encode(found))
+        partial.replace(note)
 
 
 def _read(note: Path) -> Holder | None:
