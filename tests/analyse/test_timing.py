@@ -136,6 +136,9 @@ def test_a_quiet_run_has_only_the_notes_of_its_clock() -> None:
     assert said() == (NOT_LOCKED, "SM clock 1.62 of 1.98 GHz in the run (sw power cap)")
     locked = type(CLOCK)(source="nvidia-smi", sm_mhz=1320.0, max_sm_mhz=1320.0, locked=True)
     assert said(clock=locked) == ()
+    unknown = type(CLOCK)(source="nvidia-smi", missing={"clock": "no nvidia-smi on PATH"})
+    (text,) = said(clock=unknown)
+    assert text.startswith("not told whether the clocks are locked: times of separate runs may")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from mla_var3.core.errors import (
 from mla_var3.core.locate import find
 from mla_var3.core.plan import CompiledStage, Cost, Kernel, Tiling, problem
 from mla_var3.core.record_file import load_profile
-from mla_var3.core.timing import Timing, load_timing, save_timing
+from mla_var3.core.timing import Clock, Timing, load_timing, save_timing
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.worker_event import Compiled
 from mla_var3.render.contract_grammar import parse
@@ -194,6 +194,19 @@ def test_on_a_cpu_an_impossible_rate_is_a_note(child: Child, tmp_path: Path) -> 
 
 def _torch_plan():  # type: ignore[no-untyped-def]
     return find("flash_mla", None, "torch")(b=1, h=8, s=4, t=1024)
+
+
+def test_a_driver_that_does_not_tell_of_a_lock_is_not_answered_for(
+    child: Child, tmp_path: Path
+) -> None:
+    silent = Clock(source="nvidia-smi", sm_mhz=1620.0, missing={"reasons": "not told"})
+    child(gpu_timing([1000e3] * 200, clock=silent))
+    result = event_profile_plan(PLAN, tmp_path / "p")
+    assert result.profile.environment.clocks_locked is None
+    report = (result.out_dir / "report.md").read_text()
+    assert "NVIDIA H200 · lock of clocks not told" in report
+    assert "1.62 GHz (nvidia-smi, once in the run); lock of clocks not told" in report
+    assert "- not told whether the clocks are locked: times of separate runs may" in report
 
 
 def test_a_launch_bound_run_has_no_percent_of_peak(child: Child, tmp_path: Path) -> None:

@@ -22,6 +22,10 @@ NOT_LOCKED = (
     "clocks not locked: times of separate runs may differ by 15 %; compare versions interleaved, "
     "in one run"
 )
+LOCK_NOT_TOLD = (
+    "not told whether the clocks are locked: times of separate runs may differ by 15 %; compare "
+    "versions interleaved, in one run"
+)
 _WARM = "warm cache: the inputs may come from it, so the DRAM roof does not hold"
 
 
@@ -84,6 +88,11 @@ def remarks(timing: Timing, stage: Stage) -> tuple[str, ...]:
         )
         if text
     )
+
+
+def lock_remark(locked: bool | None) -> str:
+    """What follows of clocks that are not known to be locked; empty where they are."""
+    return {True: "", False: NOT_LOCKED, None: LOCK_NOT_TOLD}[locked]
 
 
 def series_texts(timing: Timing) -> list[str]:
@@ -222,9 +231,7 @@ def _clock_remarks(timing: Timing) -> list[str]:
     clock = timing.clock
     if clock is None:
         return []
-    texts = [] if clock.locked else [NOT_LOCKED]
-    low = _below_boost(clock)
-    return [*texts, low] if low else texts
+    return [text for text in (lock_remark(clock.locked), _below_boost(clock)) if text]
 
 
 def _below_boost(clock: Clock) -> str:

@@ -53,6 +53,13 @@ def signed(pct: float) -> str:
     return "0.0" if float(text) == 0.0 else text.replace("-", "−")
 
 
+def clock_state(locked: bool | None) -> str:
+    """`clocks locked`, `clocks not locked`; None: nobody told."""
+    return {True: "clocks locked", False: "clocks not locked", None: "lock of clocks not told"}[
+        locked
+    ]
+
+
 def clock_range(hertz: list[float]) -> str:
     """`1.56–1.97 GHz`, or one figure where both ends read the same; `n/a` for none."""
     if not hertz:

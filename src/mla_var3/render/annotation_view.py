@@ -74,5 +74,4 @@ def _state(view: AnnotationView) -> str:
         return units.count(machine.threads, "thread")
     if is_cpu(view):
         return "CPU"
-    locked = view.profile.environment.clocks_locked
-    return "clocks locked" if locked else "clocks not locked"
+    return units.clock_state(view.profile.environment.clocks_locked)

@@ -37,8 +37,8 @@ def device_text(timing: Timing) -> str:
     machine = timing.machine
     if machine.threads is not None:
         return f"{machine.device} · {units.count(machine.threads, 'thread')}"
-    locked = timing.clock is not None and timing.clock.locked
-    return f"{machine.device} · clocks {'locked' if locked else 'not locked'}"
+    locked = timing.clock.locked if timing.clock else None
+    return f"{machine.device} · {units.clock_state(locked)}"
 
 
 def render_event(

@@ -114,7 +114,7 @@ def clock_text(timing: Timing) -> str:
     if clock.power_w is not None:
         parts.append(f"{clock.power_w:.0f} W")
     parts += clock.reasons
-    return f"{', '.join(parts)}; {'locked' if clock.locked else 'not locked'}"
+    return f"{', '.join(parts)}; {units.clock_state(clock.locked).removeprefix('clocks ')}"
 
 
 def more_texts(timing: Timing) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from mla_var3.analyse.predict import with_prediction
+from mla_var3.analyse.timing import lock_remark
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun
 from mla_var3.core.errors import MlaError
@@ -150,7 +151,7 @@ def _by_model(job: Job, timed: Profile | None) -> dict[str, Stage]:
 
 def _warnings(timed: Profile | None, report: Profile, found: PlanStages) -> tuple[str, ...]:
     told = remarks(report, found)
-    own = timed.warnings if timed else ()
+    own = timed.warnings if timed else (lock_remark(None),)
     recorded = len(report.warnings)
     texts = (*told[:recorded], *own, *told[recorded:])
     apart = _apart(timed, found)

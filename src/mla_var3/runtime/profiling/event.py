@@ -221,5 +221,5 @@ def _environment(timing: Timing, target: Target) -> Environment:
         clock_max_hz=limit * 1e6 if limit else None,
         driver=machine.driver,
         capture_tool=f"mla_var3 {__version__}",
-        clocks_locked=bool(clock.locked) if clock else None,
+        clocks_locked=clock.locked if clock else None,
     )
