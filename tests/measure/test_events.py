@@ -114,6 +114,10 @@ def test_the_floor_is_taken_around_nothing_and_an_empty_kernel(
     assert (nothing, empty) == ([1e6] * 3, [2e6] * 3)
     assert torch.log.count("spin 0") == 3
     assert "call" not in torch.log and "write 1000" not in torch.log
+    assert torch.log.count("spin 100000") == 6  # both are queued before the first event
+    torch.log.clear()
+    timer.start(1, "warm")
+    assert torch.log == ["event", "call", "event"]  # the hold is as it was
 
 
 def test_an_empty_batch_has_no_samples(timer: EventTimer) -> None:

@@ -51,7 +51,8 @@ def _next_steps(
         same += f" --language={typed.run.language}"
     steps = []
     if MODES["annotation"].built:
-        steps.append((same, "stages, with counters"))
+        gives = "operators, and a roofline" if device == "cpu" else "stages, with counters"
+        steps.append((same, gives))
     if plan.LANGUAGE != "torch":
         steps.append((f"{same} --prof_type=static", "registers, spills, occupancy"))
     steps.append((f"{same} --check", "numerics"))
