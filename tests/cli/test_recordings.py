@@ -104,15 +104,25 @@ def test_import_stores_a_folder_that_list_and_diagnose_read(
     report = Path(out.strip())
     pattern = r"out/profiles/ncu/attention_full/imported/\d{8}-\d{6}/report\.md"
     assert re.fullmatch(pattern, out.strip())
-    assert err.startswith("stored report.md, contract.md, contract.json, profile.json.")
+    assert err.startswith(
+        "stored report.md, contract.md, contract.json, profile.json, report-verbose.md, source, "
+        "sass, ptx."
+    )
     folder = report.parent
     assert sorted(path.name for path in folder.iterdir()) == [
         "contract.json",
         "contract.md",
         "profile.json",
+        "profile.ncu-rep",
+        "ptx",
+        "report-verbose.md",
         "report.md",
+        "sass",
+        "source",
     ]
-    for path in folder.iterdir():
+    for path in folder.rglob("*"):
+        if path.is_dir() or path.name == "profile.ncu-rep":
+            continue
         text = path.read_text(encoding="utf-8")
         assert [word for word in PRIVATE if word in text] == []
     assert (folder / "profile.json").stat().st_size <= 8192 + 3 * 8192
