@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import msgspec
 import pytest
+from tests.conftest import ROOT
 from tests.support.deep_ncu import options, with_worker
 from tests.support.fake_ncu import FakeNcu, handing_out
 from tests.support.range_plans import MoreStages, OpsPlan, RangesPlan, TogetherPlan
@@ -29,6 +30,7 @@ from mla_var3.render.ncu_view import recommendation_text
 from mla_var3.runtime.diagnosing import diagnose_file
 from mla_var3.runtime.ncu_reports import AnnotationRequest, screen
 from mla_var3.runtime.profiling.annotation import annotation_profile_plan
+from mla_var3.runtime.profiling.imported import import_report
 from mla_var3.runtime.profiling.ncu import ncu_profile_plan
 from mla_var3.runtime.reporting import make_reports
 from mla_var3.runtime.result import ProfileResult
@@ -206,10 +208,22 @@ def test_ncu_s_number_and_ours_stand_side_by_side() -> None:
         "Wait Stalls: ncu says up to 53 % of a part of the kernel, ours 12 % (share of the warp "
         "latency): unroll: twice"
     )
+    close = Recommendation(rule="R", title="T", ncu_pct=75.46, ours_pct=75.5, bound="its own")
+    assert recommendation_text(close) == "T: ncu says up to 76 %, ours no lower"
     blind = Recommendation(rule="R", title="T", ncu_pct=5.0, message="NVIDIA's words")
     assert recommendation_text(blind) == (
         "T: ncu says up to 5.0 %, ours unknown: no roof was read: NVIDIA's words"
     )
+
+
+def test_an_export_without_sections_has_our_reading_alone(tmp_path: Path) -> None:
+    export = ROOT / "tests" / "data" / "ncu" / "zoo_b_details.csv.xz"
+    folder = import_report(export, tmp_path / "csv").out_dir
+    names = {"contract.json", "contract.md", "profile.json", "report-verbose.md", "report.md"}
+    assert {path.name for path in folder.iterdir()} == names
+    verbose = (folder / "report-verbose.md").read_text()
+    assert verbose.startswith("# Our reading\n") and verbose.count("# Our reading") == 1
+    assert make_reports(folder).files()["report-verbose.md"] == verbose.encode()
 
 
 def test_reports_are_made_again_byte_for_byte(run: Run) -> None:

@@ -85,6 +85,6 @@ def _say_kept(folder: Path, file: Path, left_out: bool) -> None:
     said = texts()
     if (folder / artifacts.FULL_REPORT).is_file():
         say(said.texts["kept"].format(file=artifacts.FULL_REPORT))
-    elif (folder / artifacts.REPORT_VERBOSE_MD).is_file() and not left_out:
+    elif (folder / artifacts.SASS).is_dir() and not left_out:
         size, limit = file.stat().st_size / 1e6, said.keep_bytes / 1e6
         say(said.texts["too_large"].format(size=f"{size:,.0f}", limit=f"{limit:,.0f}"))

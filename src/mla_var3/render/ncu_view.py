@@ -64,10 +64,11 @@ def spread_text(stage: Stage) -> str:
 
 def recommendation_text(item: Recommendation, how: bool = True) -> str:
     """`Small Grid: ncu says up to 53 %, ours 12 % (roofline gap): give every SM a block`."""
-    said = f"ncu says up to {units.gain(item.ncu_pct)} %" if item.ncu_pct is not None else ""
+    theirs = round(item.ncu_pct or 0.0, 1)
+    said = f"ncu says up to {units.gain(theirs)} %" if item.ncu_pct is not None else ""
     if item.ours_pct is None:
         ours = ", ours unknown: no roof was read"
-    elif item.ncu_pct is not None and units.gain(item.ours_pct) == units.gain(item.ncu_pct):
+    elif units.gain(item.ours_pct) == units.gain(theirs):
         ours = ", ours no lower"
     else:
         ours = f", ours {units.gain(item.ours_pct)} % ({item.bound})"
