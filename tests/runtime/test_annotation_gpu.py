@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.annotating import options, timed
 from tests.support.fake_ncu import FakeNcu, handing_out
-from tests.support.range_plans import MoreStages, OpsPlan, RangesPlan, TogetherPlan
+from tests.support.range_plans import FewerStages, MoreStages, OpsPlan, RangesPlan, TogetherPlan
 
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import load_run
@@ -196,6 +196,12 @@ def test_a_stage_of_several_kernels_is_summed(tmp_path: Path, recording: Recordi
     report = (result.out_dir / "report.md").read_text()
     assert "percentages weighted by duration" in report
     assert "left out: 1 launched outside the stages' ranges" in text
+
+
+def test_a_tiling_is_told_of_the_stages_that_run(attention: FakeNcu) -> None:
+    result = annotation_profile_plan(FewerStages(), options=options(attention))
+    assert load_run(result.out_dir / artifacts.ANNOTATION).tilings == {"fa": "default"}
+    assert "tune      fa: default tiling, not tuned\n" in shown(result)
 
 
 def test_a_stage_without_a_launch_is_partial(attention: FakeNcu) -> None:

@@ -69,6 +69,13 @@ class RangesPlan(KernelPlan):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FewerStages(RangesPlan):
+    """The same with a tiling of a stage that there is not at this problem."""
+
+    TILINGS: ClassVar[Mapping[str, Tiling]] = {"fa": FaTiling(), "combine": FaTiling()}
+
+
+@dataclass(frozen=True, kw_only=True)
 class MoreStages(RangesPlan):
     """The same with a stage that the recording does not hold."""
 

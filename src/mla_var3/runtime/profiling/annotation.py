@@ -182,6 +182,8 @@ def _complete(
     earlier = last_profile(plan, MODE, beside)
     return msgspec.structs.replace(
         run,
-        tilings={stage: tiling_source(plan, stage) for stage in plan.TILINGS},
+        tilings={
+            stage: tiling_source(plan, stage) for stage in plan.tilings() if stage in plan.TILINGS
+        },
         before=against(*earlier, profile) if earlier else None,
     )
