@@ -7,7 +7,7 @@ import pytest
 from tests.support.compare_simulation import many
 from tests.support.noise import MODELS
 
-FEW = 40
+FEW = 30
 FULL = 500
 
 

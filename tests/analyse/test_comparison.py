@@ -362,6 +362,20 @@ def test_stored_runs_need_a_larger_change(
     assert found.time.low_pct == pytest.approx(100 * math.expm1(wanted.low))
 
 
+def test_several_stored_shapes_need_clearer_answers() -> None:
+    """5 % of error over four shapes: each is asked at 98.75 %; ten blocks reach 99.0 %."""
+    stored = (noise(1e6, 1392.0), noise(0.95e6, 1400.0))
+    shapes = [shape_of(stored=stored, outputs={}, params={"s": s}) for s in range(4)]
+    found = judge(comparison_of(*shapes))
+    first = found.shapes[0].time
+    assert first is not None
+    assert first.level_pct == pytest.approx(99.02, abs=0.01)
+    assert found.counts["faster"] == 4
+    assert found.mean is not None
+    assert found.mean.change_pct == pytest.approx(first.change_pct)
+    assert found.mean.low_pct > first.low_pct
+
+
 def test_the_raw_samples_of_stored_runs_decide_not_their_medians() -> None:
     """The same medians; in one run half of the blocks are 8 % longer."""
     steps = [1e6 if (at // 30) % 2 else 1.08e6 for at in range(300)]

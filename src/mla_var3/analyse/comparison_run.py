@@ -44,7 +44,7 @@ def judge_run(run: QuadRun, rules: Rules) -> RunVerdict:
         return RunVerdict(word="inconclusive", detail=why, self_check=check, notes=notes)
     last = looks[-1]
     cycles = quads.effect_of(run.quads[: last.quads], last.level_pct, "cycles")
-    word, detail = _by_cycles(_decided(looks, rules), last, cycles, rules, clocks_of([run]))
+    word, detail = _by_cycles(last, cycles, rules, clocks_of([run]))
     if check is not None and quads.is_unreliable(check, rules.floor_pct, rules.settings):
         word, detail = "unreliable", f"A against a second build of A: {change_text(check)}"
     return RunVerdict(
@@ -102,18 +102,9 @@ def _clock(runs: tuple[QuadRun, ...], side: Letter) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _decided(looks: tuple[Look, ...], rules: Rules) -> Word:
-    """A first look that is not final says nothing by itself."""
-    if len(looks) == 1 and not quads.is_final(looks[0], rules.shapes):
-        return "inconclusive"
-    return looks[-1].word
-
-
-def _by_cycles(
-    word: Word, last: Look, cycles: Effect | None, rules: Rules, clocks: Clocks
-) -> tuple[Word, str]:
+def _by_cycles(last: Look, cycles: Effect | None, rules: Rules, clocks: Clocks) -> tuple[Word, str]:
     """A change of time is one of the code only where the cycles changed too."""
-    advice = table("compare")["advice"]
+    word, advice = last.word, table("compare")["advice"]
     if rules.memory_bound:
         return word, ""
     if cycles is None:
