@@ -114,9 +114,7 @@ def gap_lengths(gaps: list[Gap], cut: list[Span]) -> dict[int, list[int]]:
     """Lengths of devices' gaps without what is left out of them; those left out whole are gone."""
     found: dict[int, list[int]] = defaultdict(list)
     for gap in gaps:
-        left = gap.end - gap.begin
-        if cut:
-            left -= length(between(cut, gap.begin, gap.end))
+        left = gap.end - gap.begin - (gap.left_out_ns if cut else 0)
         if left > 0:
             found[gap.device].append(left)
     return found

@@ -134,6 +134,7 @@ class Finder:
                         waited=why.waited,
                         outside_ns=why.outside_ns,
                         in_window=last in self._inside and position in self._inside,
+                        left_out_ns=length(between(self._window.cut, end, start)),
                     )
                 )
             if last < 0 or operations[position].end > end:

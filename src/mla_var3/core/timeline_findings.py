@@ -228,6 +228,8 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
     outside_ns: int | None = None
     """Time of the gap in which the thread that launched the next operation was in no call."""
     in_window: bool = True
+    left_out_ns: int = 0
+    """How much of it the window leaves out."""
 
     @property
     def length_ns(self) -> int:

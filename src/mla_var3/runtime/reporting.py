@@ -294,6 +294,32 @@ def _annotation_plots(read: Diagnosed, folder: Path) -> dict[str, bytes]:
     return plots(read, folder)
 
 
+def _timeline_contract(read: Diagnosed, folder: Path) -> Contract:
+    from mla_var3.runtime.timeline_reports import contract
+
+    return contract(read, folder)
+
+
+def _timeline_report(read: Diagnosed, folder: Path, no_contract: str) -> str:
+    from mla_var3.runtime.timeline_reports import report
+
+    return report(read, folder, no_contract)
+
+
+def _timeline_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown) -> str:
+    from mla_var3.runtime.timeline_reports import TimelineRequest, screen
+
+    place = shown.place if read.stored else ""
+    request = TimelineRequest(folder=place, no_contract=no_contract, next_steps=shown.steps)
+    return screen(read, folder, request)
+
+
+def _timeline_files(read: Diagnosed, folder: Path) -> dict[str, bytes]:
+    from mla_var3.runtime.timeline_reports import files
+
+    return files(read, folder)
+
+
 def _timing(folder: Path) -> Timing:
     """The samples beside the record; a profile without them is damaged."""
     try:
@@ -315,5 +341,6 @@ _MAKERS: dict[str, _Maker] = {
     "ncu": _Maker(_ncu_contract, _ncu_report, _ncu_screen, _ncu_verbose),
     "event": _Maker(_event_contract, _event_report, _event_screen),
     "static": _Maker(_static_contract, _static_report, _static_screen),
+    "nsys": _Maker(_timeline_contract, _timeline_report, _timeline_screen, _timeline_files),
 }
 """By mode of the record: a mode is added here, and its recipe calls `write_reports`."""

@@ -1,0 +1,242 @@
+"""The six CSV files of a timeline: RFC 4180, units in the names of the columns, empty is missing.
+
+Times are microseconds, moments counted from the start of the capture.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+
+from mla_var3.core import artifacts
+from mla_var3.core.timeline import Operation
+from mla_var3.core.timeline_findings import StreamKey
+from mla_var3.render.layout import printable
+from mla_var3.render.timeline_view import TimelineView, idle_pct
+
+Cell = str | int | float | None
+Row = tuple[Cell, ...]
+
+STREAM = ("device", "process", "context", "stream")
+
+
+def csv_files(view: TimelineView) -> dict[str, bytes]:
+    """Each file by its name."""
+    return {
+        artifacts.KERNELS_CSV: _file(_kernels(view)),
+        artifacts.LAUNCHES_CSV: _file(_launches(view)),
+        artifacts.STREAMS_CSV: _file(_streams(view)),
+        artifacts.RANGES_CSV: _file(_ranges(view)),
+        artifacts.GAPS_CSV: _file(_gaps(view)),
+        artifacts.OVERLAP_CSV: _file(_overlap(view)),
+    }
+
+
+def _file(rows: Iterable[Row]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def _us(ns: float | None) -> str | None:
+    return None if ns is None else f"{ns / 1e3:.3f}"
+
+
+def _pct(value: float | None) -> str | None:
+    return None if value is None else f"{value:.2f}"
+
+
+def _times(values: Iterable[int]) -> str:
+    """`16x8x1`."""
+    return "x".join(map(str, values))
+
+
+def _key(key: StreamKey | Operation) -> tuple[int, int, int, int]:
+    return key.device, key.process, key.context, key.stream
+
+
+def _kernels(view: TimelineView) -> Iterator[Row]:
+    yield (
+        "scope", "kind", "name", "launches", "total_us", "share_pct", "min_us", "median_us",
+        "max_us", "grid", "block", "registers", "shared_memory_byte",
+        "local_memory_byte_per_thread", "moved_byte", "full_name",
+    )  # fmt: skip
+    for scope in view.scopes:
+        total = sum(kernel.total_ns for kernel in scope.kernels)
+        for kernel in scope.kernels:
+            shape = view.timeline.shapes[kernel.shape]
+            yield (
+                scope.name,
+                kernel.kind,
+                printable(shape.name),
+                kernel.operations,
+                _us(kernel.total_ns),
+                _pct(100.0 * kernel.total_ns / total) if total else None,
+                _us(kernel.min_ns),
+                _us(kernel.median_ns),
+                _us(kernel.max_ns),
+                _times(shape.grid),
+                _times(shape.block),
+                shape.registers,
+                shape.shared_bytes,
+                shape.local_bytes,
+                kernel.bytes,
+                printable(shape.full_name),
+            )
+
+
+def _launches(view: TimelineView) -> Iterator[Row]:
+    yield (
+        "operation", "launch_order", "stage", "iteration", "kind", "name", *STREAM, "call",
+        "call_start_us", "call_us", "start_us", "duration_us", "stream_state", "latency_us",
+        "queue_us", "moved_byte", "graph_node", "in_window", "ranges",
+    )  # fmt: skip
+    timeline, findings = view.timeline, view.findings
+    names = [printable(shape.name) for shape in timeline.shapes]
+    stages = [printable(stage) for stage in findings.stages]
+    calls = [view.call_name(at) for at in range(len(timeline.calls))]
+    paths = [
+        " > ".join(printable(view.range_name(at)) for at in stack)
+        for stack in findings.range_stacks
+    ]
+    numbers = {at: number for number, at in enumerate(findings.iterations, start=1)}
+    iterations = [numbers.get(stack[0]) for stack in findings.range_stacks]
+    for at, (operation, launch) in enumerate(
+        zip(timeline.operations, findings.launches, strict=True)
+    ):
+        call = timeline.calls[operation.call] if operation.call >= 0 else None
+        inside = launch.ranges >= 0
+        yield (
+            at,
+            launch.order or None,
+            stages[launch.stage],
+            iterations[launch.ranges] if inside else None,
+            timeline.shapes[operation.shape].kind,
+            names[operation.shape],
+            *_key(operation),
+            calls[operation.call] if call else None,
+            _us(call.start) if call else None,
+            _us(call.end - call.start) if call else None,
+            _us(operation.start),
+            _us(operation.end - operation.start),
+            launch.state,
+            _us(launch.latency_ns),
+            _us(launch.queue_ns),
+            operation.bytes,
+            operation.graph_node,
+            int(launch.in_window),
+            paths[launch.ranges] if inside else "",
+        )
+
+
+def _streams(view: TimelineView) -> Iterator[Row]:
+    yield (
+        "scope", "level", *STREAM, "operations", "kernels", "copies", "memsets", "begin_us",
+        "end_us", "sum_us", "busy_us", "idle_us", "idle_pct", "sum_over_union", "gaps",
+        "gap_median_us", "gap_max_us",
+    )  # fmt: skip
+    for scope in view.scopes:
+        for device in scope.devices:
+            factor = device.concurrency
+            yield (
+                scope.name, "device", device.device, None, None, None, device.operations, None,
+                None, None, _us(scope.begin), _us(scope.end), _us(device.sum_ns),
+                _us(device.busy_ns), _us(device.idle_ns), _pct(idle_pct(device, scope)),
+                None if factor is None else f"{factor:.4f}", device.gaps,
+                _us(device.gap_median_ns), _us(device.gap_max_ns),
+            )  # fmt: skip
+        for stream in scope.streams:
+            length = stream.busy_ns + stream.idle_ns
+            yield (
+                scope.name, "stream", *_key(stream.key), stream.operations, stream.kernels,
+                stream.copies, stream.memsets, _us(stream.begin), _us(stream.end),
+                _us(stream.sum_ns), _us(stream.busy_ns), _us(stream.idle_ns),
+                _pct(100.0 * stream.idle_ns / length) if length else None,
+                f"{stream.sum_ns / stream.busy_ns:.4f}" if stream.busy_ns else None, stream.gaps,
+                _us(stream.gap_median_ns), _us(stream.gap_max_ns),
+            )  # fmt: skip
+
+
+def _ranges(view: TimelineView) -> Iterator[Row]:
+    yield (
+        "range", "name", "depth", "process", "thread", "iteration", "cpu_start_us", "cpu_us",
+        "gpu_start_us", "gpu_end_us", "gpu_span_us", "gpu_busy_us", "gpu_sum_us", "operations",
+        "operations_after_close",
+    )  # fmt: skip
+    for one in view.findings.ranges:
+        own = view.timeline.ranges[one.range]
+        seen = one.begin is not None and one.end is not None
+        yield (
+            one.range,
+            printable(view.range_name(one.range)),
+            one.depth,
+            own.process,
+            own.thread,
+            one.iteration + 1 if one.iteration >= 0 else None,
+            _us(own.start),
+            _us(one.cpu_ns),
+            _us(one.begin),
+            _us(one.end),
+            _us((one.end or 0) - (one.begin or 0)) if seen else None,
+            _us(one.busy_ns) if seen else None,
+            _us(one.sum_ns) if seen else None,
+            one.operations,
+            one.after_close if seen else None,
+        )
+
+
+def _gaps(view: TimelineView) -> Iterator[Row]:
+    yield (
+        "level", *STREAM, "begin_us", "length_us", "cause", "host_call", "host_call_us",
+        "host_waited_in", "host_outside_us", "after", "before", "after_operation",
+        "before_operation", "in_window",
+    )  # fmt: skip
+    names = [printable(shape.name) for shape in view.timeline.shapes]
+    operations = view.timeline.operations
+    for gap in view.findings.gaps:
+        yield (
+            "device" if gap.stream is None else "stream",
+            *((gap.device, None, None, None) if gap.stream is None else _key(gap.stream)),
+            _us(gap.begin),
+            _us(gap.length_ns),
+            gap.cause,
+            view.call_name(gap.call) or None,
+            _us(gap.call_ns) if gap.call >= 0 else None,
+            view.call_name(gap.waited) or None,
+            _us(gap.outside_ns),
+            names[operations[gap.after].shape],
+            names[operations[gap.before].shape],
+            gap.after,
+            gap.before,
+            int(gap.in_window),
+        )
+
+
+def _overlap(view: TimelineView) -> Iterator[Row]:
+    yield (
+        "scope", "level", "a", "b", "overlap_us", "without_memsets_us", "kernels_us", "shorter_us",
+        "overlap_pct", "verdict", "overlapped_iterations", "iterations", "reason",
+    )  # fmt: skip
+    labels = view.labels
+    judged = {
+        (pair.a, pair.b): pair for verdict in view.findings.verdicts for pair in verdict.pairs
+    }
+    for scope in view.scopes:
+        for pair in scope.pairs:
+            names = (labels[pair.a], labels[pair.b])
+            verdict = judged.get(names) if scope.name == "window" else None
+            yield (
+                scope.name, "streams", *names, _us(pair.overlap_ns), _us(pair.without_memsets_ns),
+                _us(pair.kernels_ns), _us(pair.shorter_ns), _pct(pair.percent),
+                verdict.word if verdict else None,
+                verdict.overlapped_iterations if verdict else None,
+                verdict.iterations if verdict else None, verdict.reason if verdict else None,
+            )  # fmt: skip
+    for verdict_of in view.findings.verdicts:
+        for own in verdict_of.pairs if verdict_of.planned else ():
+            decided = own.word != "not decidable"
+            yield (
+                "window", "stages", own.a, own.b, _us(own.overlap_ns) if decided else None, None,
+                _us(own.kernels_ns) if decided else None, _us(own.shorter_ns) if decided else None,
+                _pct(own.percent) if decided else None, own.word, own.overlapped_iterations,
+                own.iterations, own.reason,
+            )  # fmt: skip
