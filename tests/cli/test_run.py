@@ -102,6 +102,16 @@ ONE_LINE_2: list[tuple[list[str], str]] = [
     (["flash_mla", STATIC, "--target=h100", "--language=torch"], "mla: --target=h100 may be "),
     (["flash_mla", STATIC, "--check", "--language=torch"], "mla: --check runs the kernel"),
     (["flash_mla", STATIC, "--bench_runs=5", "--language=torch"], "mla: --bench_runs has no "),
+    (["flash_mla", "--collector=kineto"], "mla: --collector has a meaning for --prof_type=nsys al"),
+    (["flash_mla", "--check", "--keep_raw"], "mla: --keep_raw has a meaning for --prof_type=nsys"),
+    (
+        ["flash_mla", "--prof_type=nsys", "--collector=kinto"],
+        "mla: --collector=kinto: no such collector; did you mean kineto?",
+    ),
+    (
+        ["flash_mla", "--prof_type=nsys", "--cache=warm", "--language=torch"],
+        "mla: --cache has no meaning for nsys",
+    ),
     (["flash_mla", "--bench_runs=0"], "mla: --bench_runs=0: must be at least 1"),
     (["flash_mla", "--device=gpu:0"], "mla: --device=gpu:0: no such device; did you mean c"),
     (["flash_mla", "--check", "--target=h200"], "mla: --target is what static compiles for"),
@@ -164,8 +174,8 @@ def test_a_faulty_plan_file_is_one_line_and_exit_2(
             "mla: --device=cuda:7: no such CUDA device here (there is none)",
         ),
         (
-            ["flash_mla", "--language=torch", "--prof_type=nsys"],
-            "mla: --prof_type=nsys is not built yet; what works: ",
+            ["flash_mla", "--language=torch", "--prof_type=nsys", "--collector=nsys"],
+            "mla: nsys records what a CUDA GPU does, and this would run on the CPU: --collector=k",
         ),
     ],
 )
@@ -193,6 +203,7 @@ def test_without_a_gpu_the_commands_that_do_work_are_shown(mode: str, tmp_path: 
         "FILE.ncu-rep",
         *"a report recorded elsewhere".split(),
     ]
+    assert ("mla import FILE.sqlite" in done.err) == (mode == "nsys")
     static = [line for line in lines if "--prof_type=static --target=h200" in line]
     assert bool(static) == is_installed("cutile")
     assert all(f"mla run {FAKE}:FakePlan --b=2" in line for line in static)

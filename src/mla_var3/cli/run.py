@@ -142,7 +142,7 @@ def _measure(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: s
     name, _, version = command.removeprefix("mla run ").partition(" ")
     version = f" {version}" if version else ""
     sys.stdout.flush()
-    for line in no_gpu_lines(type(plan), typed.plan, name, version):
+    for line in no_gpu_lines(type(plan), typed.plan, name + version, mode):
         sys.stderr.write(f"{line}\n")
     return MachineCannot.exit_code
 
@@ -159,6 +159,10 @@ def _measured(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: 
         from mla_var3.cli.run_annotation import run_annotation
 
         return run_annotation(plan, typed, device, command)
+    if mode.name == "nsys":
+        from mla_var3.cli.run_nsys import run_nsys
+
+        return run_nsys(plan, typed, device, command)
     from mla_var3.cli.run_event import run_event
 
     if not typed.run.json:

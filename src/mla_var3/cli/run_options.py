@@ -6,12 +6,13 @@ Parsed here and not by tyro: they depend on the kernel, and a kernel's help must
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from mla_var3.core.errors import BadArgument
 from mla_var3.core.locate import nearest
 from mla_var3.core.params import PlanOption, Value, plan_options, read_value
 from mla_var3.core.plan import KernelPlan
+from mla_var3.core.timeline import Collector
 
 WIDTH = 100
 _KIND_WORDS = {int: "INT", float: "NUMBER", str: "TEXT", bool: ""}
@@ -30,13 +31,20 @@ class RunOptions(NamedTuple):
     seed: int = 0
     cache: str = "cold"
     limit_s: int = 600
+    collector: str = ""
+    keep_raw: bool = False
     json: bool = False
 
 
 _RUN: tuple[tuple[str, type, str, str], ...] = (
     ("prof_type", str, "annotation, event, ncu, nsys, static or disabled", "annotation"),
     ("check", bool, "compare with the float32 reference; alone it means disabled", ""),
-    ("bench_runs", int, "samples of the timed part, a number of runs", "until it is stable"),
+    (
+        "bench_runs",
+        int,
+        "samples of the timed part, a number of runs; ncu: launches a stage; nsys: calls of the plan",
+        "until it is stable; ncu: 1; nsys: 5",
+    ),
     ("out_dir", str, "the folder to make", "out/profiles/<mode>/<kernel>/<params>/<time>"),
     ("device", str, "where it runs: cuda:0 or cpu", "cuda:0 where a GPU is, else cpu"),
     ("target", str, "what static compiles for: h200, rtx-5090, sm_90", "first GPU, else h200"),
@@ -44,7 +52,14 @@ _RUN: tuple[tuple[str, type, str, str], ...] = (
     ("seed", int, "seed of the random inputs, a whole number", "0"),
     ("cache", str, "state of the cache before each timed sample: cold or warm", "cold"),
     ("limit_s", int, "time limit of a measuring child", "600 s"),
-    ("json", bool, "one JSON document instead of the screen (annotation, event, static)", ""),
+    (
+        "collector",
+        str,
+        "who records for nsys mode: nsys or kineto (torch.profiler)",
+        "nsys; cpu: kineto",
+    ),
+    ("keep_raw", bool, "nsys mode: keep the collector's own file, which holds the environment", ""),
+    ("json", bool, "one JSON document instead of the screen (all modes but disabled)", ""),
 )
 RUN_OPTIONS = tuple(
     PlanOption(name, name, "", kind, False, default, about, "")
@@ -92,11 +107,28 @@ def parse(plan: type[KernelPlan], words: list[str], help_: str) -> Typed:
         raise BadArgument(f"--bench_runs={options.bench_runs}: must be at least 1")
     if options.cache not in ("cold", "warm"):
         raise BadArgument(f"--cache={options.cache}: cold or warm")
+    _check_collector(options)
     if options.limit_s < 1:
         raise BadArgument(f"--limit_s={options.limit_s}: must be at least 1")
     if options.seed < 0:
         raise BadArgument(f"--seed={options.seed}: must be at least 0")
     return Typed(options, problem)
+
+
+def _check_collector(options: RunOptions) -> None:
+    """What only nsys mode can use, and the two collectors that there are."""
+    known = get_args(Collector)
+    if options.collector and options.collector not in known:
+        near = nearest(options.collector, known)
+        hint = f"did you mean {near}?" if near else " or ".join(known)
+        raise BadArgument(f"--collector={options.collector}: no such collector; {hint}")
+    if options.prof_type == "nsys":
+        if options.cache == "warm":
+            raise BadArgument("--cache has no meaning for nsys: no cache is emptied between calls")
+        return
+    for name in ("collector", "keep_raw"):
+        if getattr(options, name):
+            raise BadArgument(f"--{name} has a meaning for --prof_type=nsys alone")
 
 
 def help_text(plan: type[KernelPlan], title: str, command: str) -> str:

@@ -83,16 +83,19 @@ def for_running(plan: type[KernelPlan], command: str) -> str:
 
 
 def no_gpu_lines(
-    plan: type[KernelPlan], typed: dict[PlanOption, Value], name: str, version: str
+    plan: type[KernelPlan], typed: dict[PlanOption, Value], name: str, mode: Mode
 ) -> list[str]:
-    """Why it cannot be measured here, and commands that do work on this machine."""
+    """Why it cannot be measured here, and commands that do work on this machine.
+
+    `name` is the kernel and its version as they were typed.
+    """
     title = f"{kernel_name(plan)} {plan.VERSION} ({plan.LANGUAGE})"
     lines = [f"{title} needs a CUDA GPU to be measured; none is here. What works on this machine:"]
-    return [*lines, *commands(_steps(plan, typed, f"mla run {name}{version}"), 2)]
+    return [*lines, *commands(_steps(plan, typed, f"mla run {name}", mode), 2)]
 
 
 def _steps(
-    plan: type[KernelPlan], typed: dict[PlanOption, Value], command: str
+    plan: type[KernelPlan], typed: dict[PlanOption, Value], command: str, mode: Mode
 ) -> list[tuple[str, str]]:
     options = "".join(f" --{o.name}={v}" for o, v in typed.items())
     running = for_running(plan, command)
@@ -113,5 +116,11 @@ def _steps(
         if any(file.kernel == kernel and file.language == "torch" for file in list_kernels()):
             sizes = "".join(f" --{key}={value}" for key, value in MEASURED.items() if key in names)
             torch = f"mla run {kernel} --language=torch{sizes}"
-            found.append((torch, "a real profile of the torch version on this CPU"))
+            if mode.name == "nsys":
+                traced = f"{torch} --prof_type=nsys --collector=kineto"
+                found.append((traced, "a real timeline of the torch version on this CPU"))
+            else:
+                found.append((torch, "a real profile of the torch version on this CPU"))
+    if mode.name == "nsys":
+        found.append(("mla import FILE.sqlite", "a recording of nsys made elsewhere"))
     return [*found, _DIAGNOSE]

@@ -21,7 +21,7 @@ MODES = {
         Mode("annotation", "roofline and a small ncu metric set for every stage", True, True, True),
         Mode("event", "end-to-end time by CUDA events", True, True, True),
         Mode("ncu", "full Nsight Compute sections, rules and source", True, True, True),
-        Mode("nsys", "timeline: streams, overlap, launch order", True, True, False),
+        Mode("nsys", "timeline: streams, overlap, launch order", True, True, True),
         Mode("static", "compile only: registers, spills, occupancy, roofline", False, False, True),
         Mode("disabled", "run once without a profiler; with --check compare", True, False, True),
     )
