@@ -102,6 +102,21 @@ def test_the_host_waits_only_when_a_batch_is_read(timer: EventTimer, torch: Fake
     assert torch.log.count("wait") == 1
 
 
+def test_the_hosts_time_is_the_median_of_launches_on_an_idle_stream(
+    torch: FakeTorch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spent = iter([90, 30, 40, 50, 60, 20, 10, 70, 80, 9000])
+    now = [0]
+
+    def launch() -> None:
+        torch.log.append("call")
+        now[0] += next(spent)
+
+    monkeypatch.setattr("mla_var3.measure.events.time.perf_counter_ns", lambda: now[0])
+    assert EventTimer(launch, 4000, torch).host_ns() == 60.0
+    assert torch.log == ["call", "wait"] * 10
+
+
 def test_windows_of_calls_have_two_events_and_one_wait(timer: EventTimer, torch: FakeTorch) -> None:
     assert timer.calls(5) == 6e6
     assert torch.log == ["event", *["call"] * 5, "event", "wait"]

@@ -3,9 +3,11 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from mla_var3.core.timing import CacheState
 from mla_var3.measure.timing_cpu import (
     DEFAULT_CACHE_BYTES,
     CpuLoad,
@@ -81,3 +83,26 @@ def test_a_sample_is_what_a_plain_loop_takes() -> None:
     finally:
         torch.set_num_threads(threads)
     assert min(ours) == pytest.approx(min(plain), rel=0.05)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("cache", "before"),
+    [("cold", ["write", "read"]), ("cold, written only", ["write"]), ("warm", [])],
+)
+def test_the_flush_is_of_whole_size_and_not_timed(
+    monkeypatch: pytest.MonkeyPatch, cache: CacheState, before: list[str]
+) -> None:
+    def clock() -> int:
+        log.append("clock")
+        return 100 * len(log)
+
+    pytest.importorskip("torch", reason="torch is not installed here")
+    log: list[str] = []
+    timer = CpuTimer(lambda: log.append("call"), 1 << 20)
+    assert timer._written.nbytes == timer._read.nbytes == 1 << 20
+    monkeypatch.setattr(timer, "_written", SimpleNamespace(fill_=lambda value: log.append("write")))
+    monkeypatch.setattr(timer, "_torch", SimpleNamespace(sum=lambda values: log.append("read")))
+    monkeypatch.setattr("mla_var3.measure.timing_cpu.time.perf_counter_ns", clock)
+    assert timer.start(1, cache) == [200.0]
+    assert log == [*before, "clock", "call", "clock"]
