@@ -42,7 +42,7 @@ _RUN: tuple[tuple[str, type, str, str], ...] = (
     (
         "bench_runs",
         int,
-        "samples of the timed part, a number of runs; ncu: launches a stage; nsys: calls of the plan",
+        "samples of the timed part; ncu: launches of each stage; nsys: calls of the plan",
         "until it is stable; ncu: 1; nsys: 5",
     ),
     ("out_dir", str, "the folder to make", "out/profiles/<mode>/<kernel>/<params>/<time>"),
