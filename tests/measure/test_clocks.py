@@ -1,10 +1,11 @@
 """The clocks as told by stand-ins for nvidia-smi: drivers of both names, and silent ones."""
 
+import time
 from pathlib import Path
 
 import pytest
 
-from mla_var3.measure.clocks import driver_version, other_processes, read_clocks
+from mla_var3.measure.clocks import driver_version, other_processes, read_clocks, run_tool
 
 UUID = "GPU-1c0f0000-0000-0000-0000-000000000000"
 TOOL = """#!/bin/sh
@@ -91,6 +92,13 @@ def test_an_answer_of_another_form_is_no_figure(tmp_path: Path) -> None:
 )
 def test_processes_on_the_device_are_counted(tmp_path: Path, apps: str, count: int | None) -> None:
     assert other_processes(UUID, fake(tmp_path, apps=apps)) == count
+
+
+def test_a_tool_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mla_var3.measure.clocks.LIMIT_S", 0.3)
+    begin = time.monotonic()
+    assert run_tool(["sleep", "20"]) == (124, "no answer in 0 s")
+    assert time.monotonic() - begin < 10
 
 
 def test_the_driver_is_named(tmp_path: Path) -> None:

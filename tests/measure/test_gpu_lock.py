@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from mla_var3.core.errors import MachineCannot, OutOfTime
+from mla_var3.measure import gpu_lock as gpu_lock_file
 from mla_var3.measure.gpu_lock import CPU, Holder, gpu_lock, holder, lock_folder
 
 UUID = "GPU-1c0f0000-0000-0000-0000-000000000000"
@@ -80,6 +82,19 @@ def test_a_number_that_went_to_another_process_is_stale(tmp_path: Path) -> None:
     (tmp_path / f"{UUID}.json").write_bytes(msgspec.json.encode(old))
     assert holder(UUID, tmp_path) is None
     assert old.words == f"process {os.getpid()} (mla run x) since 10:15:02 UTC"
+
+
+def test_when_a_process_began_is_the_kernels_clock() -> None:
+    """Ticks since the system started, whose time stands in /proc/stat."""
+    with subprocess.Popen(["sleep", "20"]) as process:
+        try:
+            now, began = time.time(), gpu_lock_file._began(process.pid)
+        finally:
+            process.kill()
+    words = Path("/proc/stat").read_text(encoding="ascii").split()
+    booted = int(words[words.index("btime") + 1])
+    assert booted + int(began or 0) / os.sysconf("SC_CLK_TCK") == pytest.approx(now, abs=3)
+    assert gpu_lock_file._began(process.pid) is None
 
 
 def test_each_device_has_its_own_lock(tmp_path: Path, other) -> None:  # type: ignore[no-untyped-def]

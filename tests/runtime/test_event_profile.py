@@ -1,6 +1,7 @@
 """The recipe of event mode with a stand-in for the measuring child: files, record, failures."""
 
 import json
+import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -142,7 +143,11 @@ def test_a_pipeline_is_timed_as_a_whole(child: Child, tmp_path: Path) -> None:
 def test_every_sample_is_kept(child: Child, tmp_path: Path) -> None:
     samples = [1000e3 + ns for ns in range(300)]
     child(gpu_timing(samples))
-    event_profile_plan(PLAN, tmp_path / "p")
+    whole = event_profile_plan(PLAN, tmp_path / "p").profile.end_to_end
+    assert whole is not None
+    tenths = statistics.quantiles(samples, n=10, method="inclusive")
+    shown = [whole.value(f"duration{which}") for which in ("", "_p10", "_p90", "_min")]
+    assert shown == [tenths[4], tenths[0], tenths[8], 1000e3]
     assert load_timing(tmp_path / "p" / "timing.json").series.samples_ns == tuple(samples)
     assert (tmp_path / "p" / "profile.json").stat().st_size < 8192 + 2 * 8192
 
