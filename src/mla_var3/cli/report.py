@@ -10,6 +10,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, NotFound, NoUsableData
 from mla_var3.render.machine import render_json
 from mla_var3.render.profile_list import NOTHING
+from mla_var3.runtime.ncu_files import remake_ncu_files
 from mla_var3.runtime.reporting import Reports, Shown, render, write_reports
 
 
@@ -49,9 +50,12 @@ def run(argv: list[str]) -> int:
     path = _stored(Path(options.profile))
     out_dir = Path(options.out_dir) if options.out_dir else None
     devices = Path(options.devices) if options.devices else None
+    deep = remake_ncu_files(path, out_dir)
     reports = write_reports(path, devices, out_dir)
     folder = path if path.is_dir() else path.parent
     _show(reports, folder, out_dir or folder, options.json)
+    made = dict.fromkeys((*reports.files(), *deep))
+    say(f"made again: {', '.join(made)}")
     if reports.no_contract:
         raise NoUsableData(reports.no_contract)
     return 0
@@ -78,7 +82,6 @@ def _show(reports: Reports, folder: Path, place: Path, json: bool) -> None:
             typed = folder.as_posix()
             steps = ((f"mla diagnose {typed} --contract", "gives the contract"),)
         show(render(reports, folder, Shown(place.as_posix(), steps)))
-    say(f"made again: {', '.join(reports.files())}")
 
 
 def _index(options: Report) -> int:

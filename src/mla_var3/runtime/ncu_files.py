@@ -8,14 +8,16 @@ from pathlib import Path
 import msgspec
 
 from mla_var3.core import artifacts
-from mla_var3.core.errors import MachineCannot
+from mla_var3.core.errors import MachineCannot, MlaError
 from mla_var3.core.record import Profile
+from mla_var3.core.record_file import load_profile
+from mla_var3.measure.ncu_reader.part import KEPT_LAUNCHES
 from mla_var3.render.ncu_texts import changed_source
 from mla_var3.render.ncu_verbose import render_head
 from mla_var3.runtime.ncu_files_part import Job, Launch, Made, make, not_made
 from mla_var3.runtime.reporting import replace_file
 
-PART_LAUNCHES = 8
+PART_LAUNCHES = KEPT_LAUNCHES
 """The library keeps what was looked at: beyond so many launches each part has its own process."""
 
 Progress = Callable[[int, int], None]
@@ -49,6 +51,7 @@ def write_ncu_files(
     changed: dict[str, None] = {}
     job = Job(str(report), str(folder), (), tuple(profile.warnings), look)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for made, done in _parts(job, launches):
             texts.append(made.verbose)
             changed.update(dict.fromkeys(made.changed))
@@ -62,16 +65,29 @@ def write_ncu_files(
     return tuple(text for text in warnings if text not in profile.warnings)
 
 
-def remake_ncu_files(folder: Path, profile: Profile, place: Path) -> bool:
-    """Make the files of a stored profile again into `place`; False where its report is not kept."""
+def remake_ncu_files(path: Path, to: Path | None = None) -> tuple[str, ...]:
+    """Make the files of a stored profile again, into its folder or `to`; names what was made.
+
+    () where the profile's folder does not hold its report, or its record cannot be read.
+    """
+    folder = path if path.is_dir() else path.parent
     report = folder / artifacts.FULL_REPORT
-    if profile.mode != "ncu" or not report.is_file():
-        return False
+    if not report.is_file():
+        return ()
+    try:
+        profile = load_profile(folder)
+    except MlaError:
+        # told by whoever reads the record for its reports
+        return ()
+    if profile.mode != "ncu":
+        return ()
     names = artifacts.folder_names(stage.name for stage in profile.stages)
     stored = {name: folder / artifacts.ptx_file(safe) for name, safe in names.items()}
-    ptx = {name: path for name, path in stored.items() if path.is_file()}
+    ptx = {name: file for name, file in stored.items() if file.is_file()}
+    place = to or folder
     write_ncu_files(report, profile, place, ptx, look=False)
-    return True
+    made = (artifacts.REPORT_VERBOSE_MD, artifacts.SOURCE, artifacts.SASS, artifacts.PTX)
+    return tuple(name for name in made if (place / name).exists())
 
 
 def _parts(job: Job, launches: list[Launch]) -> Iterator[tuple[Made, int]]:

@@ -19,7 +19,7 @@ _ROOTS = (
 )
 
 _last: list[Any] = []
-"""Library, file and report that were opened last."""
+"""Library, file and report that are kept."""
 
 
 class _Kept:
@@ -62,16 +62,21 @@ def load_module() -> Any:
     )
 
 
-def open_report(library: Any, path: Path) -> Any:
-    """The opened report. The last one is kept with its launches, to be looked at once more.
+def open_report(library: Any, path: Path, *, keep: bool = False) -> Any:
+    """The opened report. With `keep` it stays with its launches, to be looked at once more.
 
-    The library holds all that was looked at until the process ends, and twice what is asked twice.
+    Much of what was looked at the library holds until the process ends, and twice what is asked
+    twice: so a report of few launches is kept, and one of many must not be.
     """
     status = path.stat()
     key = (str(path), status.st_ino, status.st_size, status.st_mtime_ns)
-    if not _last or _last[0] is not library or _last[1] != key:
-        _last[:] = [library, key, _Kept(library.load_report(str(path)))]
-    return _last[2]
+    if _last and _last[0] is library and _last[1] == key:
+        return _last[2]
+    opened = library.load_report(str(path))
+    if keep:
+        opened = _Kept(opened)
+        _last[:] = [library, key, opened]
+    return opened
 
 
 def installed_folders() -> list[Path]:

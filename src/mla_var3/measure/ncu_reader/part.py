@@ -23,7 +23,9 @@ from mla_var3.measure.ncu_reader.machine_code import EmbeddedCode
 from mla_var3.measure.ncu_reader.stage import read_stage
 from mla_var3.measure.ncu_reader.table import chip_of
 
-PART_LAUNCHES = 20
+PART_LAUNCHES = 10
+KEPT_LAUNCHES = 8
+"""A report of at most so many stays open, for its details are read in the same process."""
 
 Progress = Callable[[int, int], None]
 """Called with the launches read so far and their number."""
@@ -41,7 +43,7 @@ class Part(msgspec.Struct, frozen=True):
 def read_parts(path: Path, count: int, progress: Progress | None = None) -> Part:
     """All launches of a report; `count` is how many its blocks promise, 0 where that is unknown."""
     if count <= PART_LAUNCHES:
-        return read_part(module.load_module(), path)
+        return read_part(module.load_module(), path, keep=0 < count <= KEPT_LAUNCHES)
     library = module.load_module()
     starts = range(0, count, PART_LAUNCHES)
     # the last one takes what is there beyond the promise
@@ -59,12 +61,14 @@ def read_parts(path: Path, count: int, progress: Progress | None = None) -> Part
     )
 
 
-def read_part(library: Any, path: Path, first: int = 0, end: int | None = None) -> Part:
-    """The launches from `first` up to, not including, `end`."""
+def read_part(
+    library: Any, path: Path, first: int = 0, end: int | None = None, *, keep: bool = False
+) -> Part:
+    """The launches from `first` up to, not including, `end`; `keep` as of `open_report`."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         with memoryview(data) as view, quiet():
             code = EmbeddedCode(view, blocks.walk(view).code)
-            return _read(library, module.open_report(library, path), code, (first, end))
+            return _read(library, module.open_report(library, path, keep=keep), code, (first, end))
 
 
 def _read(library: Any, report: Any, code: EmbeddedCode, span: tuple[int, int | None]) -> Part:
