@@ -5,7 +5,7 @@ import json
 import jsonschema
 import pytest
 from msgspec import structs
-from tests.support.comparisons import WHERE, comparison_of, run_of, shape_of
+from tests.support.comparisons import WHERE, comparison_of, quads_of, run_of, shape_of
 
 from mla_var3.analyse.comparison import exit_code, judge
 from mla_var3.core.comparison import Comparison, Floors, Shape, Side, StoredSeries
@@ -95,6 +95,14 @@ def test_a_failed_self_check_and_a_level_of_its_own_are_seen() -> None:
     assert "[+0.6, +1.2] 96 %" in text
     assert "1 inconclusive, 1 unreliable" in text
     assert "note      s=1: cycles n/a: nvidia-smi is not on PATH" in text
+
+
+def test_a_self_check_that_cannot_be_told_from_zero_is_not_ok() -> None:
+    """Six quads about +1.5 %, as large as a change may be, from −4.5 to +7.5 %."""
+    ratios = [1.0 + (1.5 + by) / 100.0 for by in (-6, 4, -2, 6, 2, -4)]
+    wide = structs.replace(run_of(0.0), self_check=quads_of(ratios))
+    text = "\n".join(screen(comparison_of(shape_of(wide))))
+    assert "A/A self-check +1.5 % [−4.5, +7.5] undecided" in text
 
 
 def test_stored_runs_say_so_in_the_verdict() -> None:

@@ -142,7 +142,7 @@ def _notes(run: QuadRun, rules: Rules) -> tuple[str, ...]:
         found.append(table("compare")["advice"]["memory_bound"] + by)
     drift = _drift(run)
     if drift is not None and abs(drift) > rules.settings["drift_pct"]:
-        found.append(f"drift of A over the run {signed(drift)} %: the quads take it out")
+        found.append(f"drift of A over the run {signed(drift)} %: quads take out what is steady")
     clocks = clocks_of([run])
     if clocks.a and clocks.b:
         apart = 100.0 * (clocks.b / clocks.a - 1.0)

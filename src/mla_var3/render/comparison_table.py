@@ -126,14 +126,25 @@ def method_text(comparison: Comparison, verdict: ComparisonVerdict) -> str:
 
 
 def self_check_text(verdict: ComparisonVerdict) -> str:
-    """`A/A self-check +0.1 % ok`: the largest of all."""
-    checks = [run.self_check for judged in verdict.shapes for run in judged.runs]
-    known = [check for check in checks if check is not None]
+    """`A/A self-check +0.1 % ok`: the largest of all. One as large as a change that cannot be told
+    from none is `undecided`.
+    """
+    known = [
+        (run.self_check, judged)
+        for judged in verdict.shapes
+        for run in judged.runs
+        if run.self_check is not None
+    ]
     if not known:
         return "no A/A self-check"
-    worst = max(known, key=lambda check: abs(check.change_pct))
-    failed = any(judged.word == "unreliable" for judged in verdict.shapes)
-    return f"A/A self-check {_change(worst)} {'FAILED' if failed else 'ok'}"
+    worst, judged = max(known, key=lambda pair: abs(pair[0].change_pct))
+    if any(shape.word == "unreliable" for shape in verdict.shapes):
+        word = "FAILED"
+    elif abs(worst.change_pct) < judged.floor_pct:
+        word = "ok"
+    else:
+        word = f"{interval_text(worst)} undecided"
+    return f"A/A self-check {_change(worst)} {word}"
 
 
 def outputs_text(comparison: Comparison) -> str:
