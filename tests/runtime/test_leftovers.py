@@ -1,5 +1,6 @@
 """What killed processes leave is swept, what was measured is kept, and nobody's work is touched."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -124,3 +125,14 @@ def test_an_empty_file_is_no_raw_data(tmp_path: Path) -> None:
     (tmp_path / "annotation.ncu-rep").write_bytes(b"x")
     (tmp_path / "profile.json").write_bytes(b"x")
     assert raw_files(tmp_path) == ("annotation.ncu-rep",)
+
+
+def test_an_empty_folder_without_a_mark_is_removed_when_it_is_old(tmp_path: Path) -> None:
+    """A process was killed between making the folder and marking it."""
+    names = (".incomplete-ab12cd_x", ".incomplete-young_12", ".incomplete-mine")
+    for name in names:
+        (tmp_path / name).mkdir()
+    for name in (names[0], names[2]):
+        os.utime(tmp_path / name, (0, 0))
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])

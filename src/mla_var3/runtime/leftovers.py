@@ -6,8 +6,10 @@ ends; a mark in it says that it is ours. Where a file system has no such locks n
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,9 @@ except ImportError:  # not on this system
 
 PARTIAL = ".incomplete-"
 MARK = ".mla_var3-pending"
+BARE_S = 60.0
+"""Age of an empty folder without a mark from which on nobody marks it any more."""
+_OURS = re.compile(re.escape(PARTIAL) + "[a-z0-9_]{8}")
 _RAW_ENDINGS = (".log", ".ncu-rep", ".nsys-rep", ".sqlite")
 _RAW_NAMES = (artifacts.TIMING, artifacts.OPERATORS)
 
@@ -51,6 +56,7 @@ def sweep(parent: Path) -> None:
     """Remove what killed processes left below `parent`; raw data and logs are kept."""
     for folder in parent.glob(f"{PARTIAL}*"):
         if not (folder / MARK).is_file():
+            _remove_bare(folder)
             continue
         lock = _lock(folder)
         if lock is None:
@@ -64,6 +70,13 @@ def sweep(parent: Path) -> None:
             continue  # another process sweeps here too, or we may not
         finally:
             release(lock)
+
+
+def _remove_bare(folder: Path) -> None:
+    """Remove an empty folder of ours, left before it was marked; a young one may get its mark now."""
+    with contextlib.suppress(OSError):
+        if _OURS.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > BARE_S:
+            folder.rmdir()  # fails where anything is in it
 
 
 def leftovers(root: Path) -> list[Leftover]:
