@@ -98,11 +98,11 @@ def test_a_failed_self_check_and_a_level_of_its_own_are_seen() -> None:
 
 
 def test_a_self_check_that_cannot_be_told_from_zero_is_not_ok() -> None:
-    """Six quads about +1.5 %, as large as a change may be, from −4.5 to +7.5 %."""
+    """Six quads from −4.5 to +7.5 %, and sqrt(0.975 * 1.055) is 1.014: larger than the floor."""
     ratios = [1.0 + (1.5 + by) / 100.0 for by in (-6, 4, -2, 6, 2, -4)]
     wide = structs.replace(run_of(0.0), self_check=quads_of(ratios))
     text = "\n".join(screen(comparison_of(shape_of(wide))))
-    assert "A/A self-check +1.5 % [−4.5, +7.5] undecided" in text
+    assert "A/A self-check +1.4 % [−4.5, +7.5] undecided" in text
 
 
 def test_stored_runs_say_so_in_the_verdict() -> None:
