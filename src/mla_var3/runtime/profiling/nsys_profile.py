@@ -27,13 +27,13 @@ def plan_timeline(plan: KernelPlan, on_gpu: bool) -> PlanTimeline:
     """What the plan means its stages to do; on a CPU nothing of it runs at the same time."""
     runnable = plan.plan_empty()
     stages = tuple(kernel.name for kernel in stages_of(runnable))
-    if not isinstance(runnable, ConcurrentKernels):
+    if not isinstance(runnable, ConcurrentKernels) or not on_gpu:
         return PlanTimeline(stages=stages)
     group = tuple(kernel.name for kernel in runnable.stages)
     return PlanTimeline(
         stages=stages,
         groups=(group,) if len(group) > 1 else (),
-        streams=runnable.streams if on_gpu else 1,
+        streams=runnable.streams,
     )
 
 
