@@ -54,6 +54,27 @@ def test_the_whole_line() -> None:
         "worker",
         "job.json",
     ]
+    full = job._replace(full=True, metrics=("a.sum",), launches=12, warm=True)
+    assert ncu_command(Path("/opt/ncu"), full)[6:23] == [
+        "--clock-control",
+        "none",
+        "--cache-control",
+        "none",
+        "--replay-mode",
+        "kernel",
+        "--target-processes",
+        "application-only",
+        "--launch-count",
+        "12",
+        "--set",
+        "full",
+        "--import-source",
+        "yes",
+        "--metrics",
+        "a.sum",
+        "--force-overwrite",
+    ]
+    assert "--metrics" not in ncu_command(Path("/opt/ncu"), full._replace(metrics=()))
     assert query_command(Path("/opt/ncu")) == ["/opt/ncu", "--query-metrics"]
 
 

@@ -68,6 +68,21 @@ def test_a_fault_of_the_device_is_the_kernels(
         worker_ranges.run_ranges(spec_for(FakePlan(), "ranges", "cuda:0", tmp_path))
 
 
+def test_a_job_may_ask_for_compiled_artifacts_after_the_ranges(
+    log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile_stages(spec: WorkerSpec, prepared: Prepared, folder: Path) -> None:
+        log.append(f"compile for {spec.compile_for} into {folder.name}")
+
+    monkeypatch.setattr(worker_ranges, "compile_stages", compile_stages)
+    worker_ranges.run_ranges(spec_for(FakePlan(), "ranges", "cuda:0", tmp_path))
+    assert not any("compile" in entry for entry in log)
+    worker_ranges.run_ranges(
+        spec_for(FakePlan(), "ranges", "cuda:0", tmp_path, compile_for="sm_90")
+    )
+    assert log[-2:] == ["wait", f"compile for sm_90 into {tmp_path.name}"]
+
+
 def test_ranges_need_a_gpu(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="need a CUDA device"):
         worker_ranges.run_ranges(spec_for(FakePlan(), "ranges", "cpu", tmp_path))

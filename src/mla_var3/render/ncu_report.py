@@ -4,6 +4,7 @@ import msgspec
 
 from mla_var3.core import artifacts, units
 from mla_var3.core.diagnosis import Diagnosis
+from mla_var3.core.recommendation import Recommendation
 from mla_var3.core.record import Profile, Stage
 from mla_var3.render.annotation_tables import Rows, stage_rows
 from mla_var3.render.annotation_view import headline
@@ -90,19 +91,32 @@ def _kernel(view: NcuView, stage: Stage, verdict: Diagnosis) -> list[str]:
     evidence = " · ".join(item.text for item in verdict.evidence[:EVIDENCE])
     texts = [("why", evidence), ("launches", spread_text(stage))]
     texts += [("where", where_text(verdict.where) if verdict.where else "")]
-    texts += [("try", text) for text in try_texts(verdict)]
-    texts += [(NVIDIA, text) for text in _recommended(view, stage, verdict)]
+    shown = kept(view, stage.name)[: limit("recommendations")]
+    own = _without_rules(verdict, shown)
+    texts += [("try", text) for text in try_texts(own)]
+    texts += [(NVIDIA, text) for text in _recommended(view, stage, own, shown)]
     texts += [("doubt", text) for text in (*verdict.notes, *stage.warnings)[:DOUBTS]]
     texts += [("files", ", ".join(files_of(view, stage.name)))]
     return [*lines, *md_list(f"{label}: {shorten(text, LINE)}" for label, text in texts if text)]
 
 
-def _recommended(view: NcuView, stage: Stage, verdict: Diagnosis) -> list[str]:
+def _without_rules(verdict: Diagnosis, shown: list[Recommendation]) -> Diagnosis:
+    """The verdict without the opportunities that stand among NVIDIA's recommendations anyway."""
+    theirs = {item.action for item in shown}
+    own = tuple(
+        item
+        for item in verdict.opportunities
+        if item.origin != "ncu rule" or item.name not in theirs
+    )
+    return msgspec.structs.replace(verdict, opportunities=own)
+
+
+def _recommended(
+    view: NcuView, stage: Stage, own: Diagnosis, shown: list[Recommendation]
+) -> list[str]:
     """NVIDIA's recommendations, the best ones, and how many are left out."""
-    own = {item.name for item in verdict.opportunities}
-    good = kept(view, stage.name)
-    shown = good[: limit("recommendations")]
-    texts = [recommendation_text(item, how=item.action not in own) for item in shown]
+    said = {item.name for item in own.opportunities}
+    texts = [recommendation_text(item, how=item.action not in said) for item in shown]
     number = len(view.recommendations.get(stage.name, ())) - len(shown)
     if number:
         rest = f"{number} more are left out" if shown else f"none of its {number} holds here"
