@@ -73,7 +73,7 @@ def sweep(parent: Path) -> None:
 
 
 def _remove_bare(folder: Path) -> None:
-    """Remove an empty folder of ours, left before it was marked; a young one may get its mark now."""
+    """Remove an empty folder of ours that was never marked; a young one may get its mark now."""
     with contextlib.suppress(OSError):
         if _OURS.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > BARE_S:
             folder.rmdir()  # fails where anything is in it
