@@ -56,6 +56,21 @@ def test_light_commands_load_nothing_heavy_and_answer_at_once(
     assert best <= 0.3
 
 
+def test_reading_the_files_of_diagnose_loads_no_type_checker(tmp_path: Path) -> None:
+    """typeguard would take half of the time that all options take."""
+    code = (
+        "import sys\n"
+        "from mla_var3.cli.arguments import parse\n"
+        "from mla_var3.cli.diagnose import Diagnose\n"
+        "read = parse(Diagnose, 'diagnose', ['a.ncu-rep', 'b c', '--top=3', '--json'])\n"
+        "print(read.files == ('a.ncu-rep', 'b c'), read.top, read.json, 'typeguard' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8"
+    )
+    assert done.stdout == "True 3 True False\n"
+
+
 @pytest.mark.parametrize(
     "command", ["diagnose", "import", "list", "report", "capture-command", "schema"]
 )

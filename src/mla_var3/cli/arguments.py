@@ -49,12 +49,33 @@ def _for_tyro(kind: type[Any]) -> Any:
 
     fields = []
     for field in dataclasses.fields(kind):
-        noted: Any = Annotated[field.type, tyro.conf.arg(**field.metadata["words"])]
+        of = _words_for_tyro() if field.type == tuple[str, ...] else field.type
+        noted: Any = Annotated[of, tyro.conf.arg(**field.metadata["words"])]
         if field.metadata["positional"]:
             marker: Any = tyro.conf.Positional
             noted = marker[noted]
         fields.append((field.name, noted, dataclasses.field(default=field.default)))
     return dataclasses.make_dataclass(kind.__name__, fields, namespace={"__doc__": kind.__doc__})
+
+
+class Words(tuple[str, ...]):
+    """Words of the command line. tyro checks values of a plain class without typeguard, which takes
+    a tenth of a second to load.
+    """
+
+
+def _words_for_tyro() -> Any:
+    """`tuple[str, ...]` for tyro: any number of words, as they are."""
+    from tyro.constructors import PrimitiveConstructorSpec
+
+    spec = PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="WORDS",
+        instance_from_str=Words,
+        is_instance=lambda value: isinstance(value, tuple),
+        str_from_instance=list,
+    )
+    return Annotated[Words, spec]
 
 
 def nearest(word: str, known: list[str]) -> str:

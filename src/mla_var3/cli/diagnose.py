@@ -24,7 +24,6 @@ TOP = 10
 class Diagnose:
     """What limits each kernel of a recorded report: why, where in the source, what to try."""
 
-    # No default: tyro would load typeguard to check it, a tenth of a second.
     files: tuple[str, ...] = positional(
         ".ncu-rep (also .xz, .gz), ncu --csv export, profile folder or profile.json",
         metavar="FILE…",
