@@ -8,6 +8,7 @@ import pytest
 from mla_var3 import load_profile
 from mla_var3.render.contract_grammar import parse
 from mla_var3.runtime.checking import check_file
+from mla_var3.runtime.reporting import make_reports
 
 ROOT = Path(__file__).parents[2] / "examples" / "h200"
 FOLDERS = sorted(folder for folder in ROOT.iterdir() if folder.is_dir())
@@ -35,6 +36,12 @@ def test_a_profile_is_valid_and_names_no_machine(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.suffix in TEXTS:
             assert not MACHINE.search(path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_its_reports_are_those_that_this_version_makes(folder: Path) -> None:
+    for name, content in make_reports(folder).files().items():
+        assert (folder / name).read_bytes() == content, name
 
 
 def test_the_control_plans_reach_what_is_known() -> None:

@@ -23,7 +23,8 @@ def render_event_report(
     plan = profile.plan or PlanIdentity(kernel="unnamed", version="")
     whole = profile.end_to_end or profile.stages[0]
     title = f"{plan.kernel} {plan.version or 'base'}"
-    lines = [f"# {md(title)}: event", "", md(" ".join(headline(profile, device_text(timing)))), ""]
+    first = " · ".join(line.strip() for line in headline(profile, device_text(timing)))
+    lines = [f"# {md(title)}: event", "", md(first), ""]
     lines += [f"**{md(text)}**" for text in diagnosis.notes]
     lines += ["", *md_table(rows(profile, diagnosis)), "", LEGEND, ""]
     lines += [md(diagnosis.root_cause) + ".", "", "## Roofline, end to end", ""]
