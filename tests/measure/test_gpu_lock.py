@@ -55,6 +55,19 @@ def test_who_waits_is_told_who_holds_it(tmp_path: Path, other) -> None:  # type:
     assert found is not None and found.pid == other.pid
 
 
+def test_a_module_that_was_run_is_named_as_it_was_typed(tmp_path: Path) -> None:
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "tool" / "__main__.py").write_text(
+        "from pathlib import Path\n"
+        "from mla_var3.measure.gpu_lock import gpu_lock, holder\n"
+        "with gpu_lock('GPU-1', folder=Path('locks')):\n"
+        "    print(holder('GPU-1', Path('locks')).command)\n"
+    )
+    words = [sys.executable, "-m", "tool", "flash_mla", "--b=1"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "python -m tool flash_mla --b=1\n"
+
+
 def test_the_lock_comes_free_with_the_holders_end(tmp_path: Path, other) -> None:  # type: ignore[no-untyped-def]
     threading.Timer(0.3, other.stdin.close).start()
     told: list[str] = []

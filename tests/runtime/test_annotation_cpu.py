@@ -1,6 +1,7 @@
 """Annotation mode for real, on this CPU, in children of their own: needs torch."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,15 @@ from mla_var3.core.locate import find
 from mla_var3.core.operators import load_operators
 from mla_var3.core.stats import median
 from mla_var3.core.timing import load_timing
+from mla_var3.measure import worker_run
+from mla_var3.measure.child import ChildResult
+from mla_var3.measure.gpu_lock import CPU, holder
+from mla_var3.measure.worker_spec import WorkerSpec
 from mla_var3.render.annotation_screen import AnnotationRequest
 from mla_var3.render.contract_grammar import parse
 from mla_var3.runtime.annotation_reports import screen
 from mla_var3.runtime.diagnosing import diagnose_file
+from mla_var3.runtime.profiling import annotation_cpu, event
 from mla_var3.runtime.profiling.annotation import AnnotationOptions, annotation_profile_plan
 from mla_var3.runtime.reporting import make_reports
 
@@ -27,10 +33,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_attention_on_this_cpu(tmp_path: Path) -> None:
+def test_attention_on_this_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_worker(spec: WorkerSpec, limit_s: float) -> ChildResult:
+        own = holder(CPU)
+        held.append((spec.task, own.pid if own else None))
+        return worker_run.run_worker(spec, limit_s)
+
+    held: list[tuple[str, int | None]] = []
+    for recipe in (annotation_cpu, event):
+        monkeypatch.setattr(recipe, "run_worker", run_worker)
     plan = find("flash_mla", None, "torch")(b=1, h=4, s=2, t=256)
     options = AnnotationOptions(device="cpu", settings=SHORT)
     result = annotation_profile_plan(plan, bench_runs=15, options=options)
+    assert held == [("event", os.getpid()), ("operators", os.getpid())]
     folder = result.out_dir
     table, timing = load_operators(folder / "operators.json"), load_timing(folder / "timing.json")
     (stage,) = result.profile.stages

@@ -2,13 +2,14 @@
 
 import itertools
 import json
+import os
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.annotating import options, timed
+from tests.support.annotating import UUID, options, timed
 from tests.support.fake_ncu import FakeNcu, handing_out
 from tests.support.range_plans import FewerStages, MoreStages, OpsPlan, RangesPlan, TogetherPlan
 
@@ -16,6 +17,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.annotation import load_run
 from mla_var3.core.errors import BadArgument
 from mla_var3.core.record_file import load_profile
+from mla_var3.measure.gpu_lock import holder
 from mla_var3.measure.ncu_reader import read_report
 from mla_var3.render.annotation_screen import AnnotationRequest
 from mla_var3.render.contract_grammar import parse
@@ -81,6 +83,20 @@ def test_the_command_that_ncu_gets(attention: FakeNcu) -> None:
     metrics = pairs["--metrics"].split(",")
     assert "gpu__time_duration.sum" in metrics and len(metrics) == len(set(metrics))
     assert "sm__ops_path_tensor_src_bf16_dst_fp32.sum" in metrics
+
+
+def test_the_devices_lock_is_held_while_ncu_runs(attention: FakeNcu) -> None:
+    """By its UUID, until the last kernel, and by this process."""
+    held: list[int | None] = []
+
+    def step(what: str) -> None:
+        if what.startswith("ncu: kernel"):
+            own = holder(UUID)
+            held.append(own.pid if own else None)
+
+    annotation_profile_plan(RangesPlan(), options=options(attention, on_step=step))
+    assert held == [os.getpid()] * 2
+    assert holder(UUID) is None
 
 
 def test_the_folder_holds_what_the_spec_names(attention: FakeNcu) -> None:

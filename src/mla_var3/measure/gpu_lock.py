@@ -116,7 +116,7 @@ def _waiting(uuid: str, note: Path) -> str:
 
 def _write(note: Path) -> None:
     pid = os.getpid()
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else ["python"]
+    words = [*_program(), *sys.argv[1:]]
     found = Holder(
         pid=pid,
         began=_began(pid) or "",
@@ -127,6 +127,14 @@ def _write(note: Path) -> None:
     with contextlib.suppress(OSError):  # a full disk: the lock holds, only its holder has no name
         partial.write_bytes(msgspec.json.encode(found))
         partial.replace(note)
+
+
+def _program() -> list[str]:
+    """What was typed before the first option: `mla`, or `python -m mla_var3.kernel`."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None:
+        return ["python", "-m", spec.name.removesuffix(".__main__")]
+    return [Path(word).name for word in sys.argv[:1]] or ["python"]
 
 
 def _read(note: Path) -> Holder | None:
