@@ -105,8 +105,7 @@ def test_the_report_has_both_roofs_the_conditions_and_the_gaps(tmp_path: Path) -
     report = render_event_report(profile, diagnose_event(profile), timing)
     for row in (
         "# fake v1: event",
-        "fake v1 · cutile · b=32 s=16 t=4096 h=128 d=128 k=512 p=64 bfloat16 · NVIDIA H200 · clocks "
-        "not locked\n",
+        "h=128 d=128 k=512 p=64 bfloat16 · NVIDIA H200 · clocks not locked\n",
         "| achieved | 584.1 TFLOP/s | 151 GB/s |",
         "| rated peak | 989.5 TFLOP/s | 4800 GB/s |",
         "| % of the rated peak | 59.0 % | 3.1 % |",

@@ -27,6 +27,7 @@ from mla_var3.core.record_file import load_profile
 from mla_var3.core.timing import Clock, Timing, load_timing, save_timing
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.worker_event import Compiled
+from mla_var3.measure.worker_run import worker_environment
 from mla_var3.render.contract_grammar import parse
 from mla_var3.runtime.measuring import MeasureOptions, kept_on_failure
 from mla_var3.runtime.profiling.event import event_profile_plan
@@ -116,6 +117,20 @@ def test_the_files_have_the_names_of_the_specification(child: Child, tmp_path: P
     assert log == f"job cuda:0 {UUID} sm_90 200 cold\n"
     params = json.loads((result.out_dir / "params.json").read_text())
     assert (params["b"], params["s"], params["device"]) == (32, 16, "NVIDIA H200")
+
+
+def test_a_secret_of_ours_does_not_reach_the_child(
+    child: Child, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "s3cr3t")
+    monkeypatch.setenv("CUDA_HOME", "/opt/cuda")
+    script = "import os; print(sorted(os.environ), os.environ['CUDA_HOME'])"
+    child(gpu_timing([1000e3] * 200), script)
+    result = event_profile_plan(PLAN, tmp_path / "p")
+    log = (result.out_dir / "worker.log").read_text()
+    assert "'PATH'" in log and log.endswith(" /opt/cuda\n")
+    assert "MY_TOKEN" not in log
+    assert "MY_TOKEN" not in worker_environment()
 
 
 def test_a_pipeline_is_timed_as_a_whole(child: Child, tmp_path: Path) -> None:
