@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -102,6 +103,29 @@ def test_what_it_leaves_behind_is_ended(tmp_path: Path) -> None:
     result = run(tmp_path, "sh", "-c", "setsid sleep 72.5 & sleep 72.5 & exit 4")
     assert result.returncode == 4
     assert processes_of("72.5") == []
+
+
+def test_a_command_dies_with_its_guard_though_its_parent_can_do_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from mla_var3.measure.child import run_child\n"
+        "run_child(['sleep', sys.argv[1]], env={'PATH': sys.argv[2]}, cwd=None, "
+        "log=Path(sys.argv[3]), limit_s=60)"
+    )
+    seconds = f"76.{os.getpid()}"
+    words = [sys.executable, "-c", code, seconds, os.environ["PATH"], str(tmp_path / "log")]
+    with subprocess.Popen(words) as parent:
+        try:
+            end = time.monotonic() + 20
+            while len(processes_of(seconds)) < 3 and time.monotonic() < end:
+                time.sleep(0.02)
+            parent.send_signal(signal.SIGSTOP)
+            (guard,) = set(processes_of("child_guard.py")) & set(processes_of(seconds))
+            os.kill(guard, signal.SIGKILL)
+            while processes_of(seconds) != [parent.pid] and time.monotonic() < end:
+                time.sleep(0.02)
+            assert processes_of(seconds) == [parent.pid]
+        finally:
+            parent.kill()
 
 
 def test_what_starts_while_a_killed_guards_session_is_ended_is_ended_too(
