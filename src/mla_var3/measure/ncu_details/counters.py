@@ -18,7 +18,9 @@ _GENERATED = "{"
 def counter_of(metric: Any) -> Counter:
     """One metric of the library; never raises."""
     name = str(metric.name())
-    label, unit = str(metric.label() or ""), str(metric.unit() or "")
+    unit = str(metric.unit() or "")
+    # the modules of Nsight Compute before 2026 tell no labels
+    label = str(metric.label() or "") if hasattr(metric, "label") else ""
     value, reason = _value(metric)
     return Counter(name, value, unit, "" if label.startswith(_GENERATED) else label, reason)
 
