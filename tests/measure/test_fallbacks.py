@@ -197,3 +197,16 @@ def test_nothing_but_a_name_and_a_duration() -> None:
     assert stage.warnings == (
         "opcodes were not recorded: which tensor instructions ran cannot be told",
     )
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+def test_a_time_of_zero_is_no_time(copies: Copies, zero: float) -> None:
+    """A profiler's first session may record nothing: 0 µs is never a result, nor divided by."""
+    copy = copies("attention_full")[1]
+    copy = copy.edited()
+    for name in copy.metric_names():
+        if name.startswith(("gpu__time_duration", "gpu__time_active")):
+            copy.set(name, zero, "ns")
+    stage = profile_of(copy).stages[0]
+    assert stage.value("duration") is None
+    assert stage.missing["duration"] == "0 in the report: the profiler recorded no time"

@@ -8,10 +8,19 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support.annotating import UUID, options, timed
 from tests.support.fake_ncu import FakeNcu, handing_out
-from tests.support.range_plans import FewerStages, MoreStages, OpsPlan, RangesPlan, TogetherPlan
+from tests.support.range_plans import (
+    FaTiling,
+    FewerStages,
+    MoreStages,
+    OpsPlan,
+    RangesPlan,
+    TogetherPlan,
+)
+from tests.support.timings import CLOCK
 
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import load_run
@@ -253,6 +262,20 @@ def test_against_the_last_stored_profile(attention: FakeNcu) -> None:
     assert sheet.baseline[0].metric == "duration, end to end"
     assert sheet.baseline[0].change == "+24.9 %"
     assert "mla compare" not in text
+
+
+def test_another_tiling_and_clock_are_told_before_any_time(attention: FakeNcu) -> None:
+    annotation_profile_plan(RangesPlan(), options=options(attention))
+    clock = msgspec.structs.replace(CLOCK, sm_mhz=1458.0)  # 1620 MHz before: 10 % less
+    slower = [2.64e6 + number for number in range(100)]
+    given = options(attention, time_plan=timed(slower, clock=clock))
+    plan = RangesPlan().with_tilings({"fa": FaTiling(tile_m=64)})
+    result = annotation_profile_plan(plan, options=given)
+    text = " ".join(shown(result).split())
+    told = "vs last tiling differs (fa), SM clock differs by -10.0 %; 2402.0 µs → 2640.0 µs"
+    assert told in text.replace("−", "-")
+    assert "within the 10 % by which separate runs differ" in text
+    assert load_run(result.out_dir / artifacts.ANNOTATION).tilings == {"fa": "typed"}
 
 
 def test_bench_runs_are_samples_of_the_event_part(attention: FakeNcu) -> None:
