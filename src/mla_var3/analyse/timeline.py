@@ -70,7 +70,7 @@ def analyse_timeline(timeline: Timeline, plan: PlanTimeline | None = None) -> Ti
         launch_bound=launch_bound(
             work, window, figures, [gap for gap in of_devices if gap.in_window]
         ),
-        saved=saved(seen, plan) if plan else (),
+        saved=saved(seen, plan, verdicts) if plan else (),
         notes=tuple(_notes(work)),
     )
 

@@ -134,12 +134,16 @@ class Finder:
                         waited=why.waited,
                         outside_ns=why.outside_ns,
                         in_window=last in self._inside and position in self._inside,
-                        left_out_ns=length(between(self._window.cut, end, start)),
+                        left_out_ns=self._left_out(end, start),
                     )
                 )
             if last < 0 or operations[position].end > end:
                 last, end = position, operations[position].end
         return found
+
+    def _left_out(self, begin: int, end: int) -> int:
+        cut = self._window.cut
+        return length(between(cut, begin, end)) if cut else 0
 
     def _why(self, begin: int, end: int, before: int) -> _Why:
         """What the host did in a gap before an operation."""

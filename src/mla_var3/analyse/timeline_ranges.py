@@ -145,6 +145,7 @@ class _Sum:
             self.begin = self.end = start
         self.operations += 1
         self.sum += end - start
-        self.busy += max(0, end - max(start, self.end))
-        self.end = max(self.end, end)
+        if end > self.end:
+            self.busy += end - (start if start > self.end else self.end)
+            self.end = end
         self.after_close += after_close

@@ -41,10 +41,12 @@ def intersect(a: Sequence[Span], b: Sequence[Span]) -> list[Span]:
     common: list[Span] = []
     i = j = 0
     while i < len(a) and j < len(b):
-        begin, end = max(a[i][0], b[j][0]), min(a[i][1], b[j][1])
+        (a_begin, a_end), (b_begin, b_end) = a[i], b[j]
+        begin = a_begin if a_begin > b_begin else b_begin
+        end = a_end if a_end < b_end else b_end
         if begin < end:
             common.append((begin, end))
-        if a[i][1] < b[j][1]:
+        if a_end < b_end:
             i += 1
         else:
             j += 1

@@ -239,16 +239,23 @@ def _settled(overlap: int, shorter: int, pair: PairVerdict) -> Word:
     return "partly" if word == "overlapped" and few else word
 
 
-def saved(seen: Seen, plan: PlanTimeline) -> tuple[Saved, ...]:
-    """What each group saved by running at once, where its stages were run alone too."""
+def saved(seen: Seen, plan: PlanTimeline, verdicts: Sequence[GroupVerdict]) -> tuple[Saved, ...]:
+    """What each group saved by running at once, where its stages were run alone too.
+
+    `verdicts` are those of the plan's groups.
+    """
     solo = solo_times(seen.work, seen.placed, plan)
     found = []
-    for group in plan.groups:
+    for group, verdict in zip(plan.groups, verdicts, strict=True):
         unknown = [name for name in group if name not in solo]
         spans = _spans(seen, group)
-        if unknown or not spans:
-            what = f"no time of {', '.join(unknown)} alone" if unknown else "no iteration has all"
-            found.append(Saved(members=group, reason=what))
+        reason = verdict.reason if verdict.reason == ONE_STREAM else ""
+        if not reason and unknown:
+            reason = f"no time of {', '.join(unknown)} alone"
+        if not reason and not spans:
+            reason = "no iteration has all of them"
+        if reason:
+            found.append(Saved(members=group, reason=reason))
             continue
         times = {name: solo[name] for name in group}
         found.append(Saved(members=group, solo_ns=times, span_ns=median(spans)))

@@ -47,7 +47,7 @@ def render_timeline(view: TimelineView, request: TimelineRequest) -> str:
     stages = stage_rows(view)
     lines += ["", *_aligned(stages or kernel_rows(view, view.findings.window, KERNELS))]
     gaps = gap_rows(view, GAPS)
-    if gaps:
+    if gaps and not view.on_cpu:
         lines += [""]
         for at, idle, _, before, cause, host in gaps[1:]:
             lines += _paragraph("gap", f"{idle} at {at} before {before}: {cause}: {host}")

@@ -120,7 +120,7 @@ def advice_texts(view: TimelineView) -> list[str]:
     advice, findings = words("advice"), view.findings
     found = []
     for verdict in findings.verdicts:
-        if verdict.planned and verdict.word in ("serialised", "partly"):
+        if verdict.planned and verdict.word in ("serialised", "partly") and not view.on_cpu:
             one = (verdict.planned_streams or 1) < 2
             found.append(advice["one stream" if one else verdict.word])
         if verdict.word == "not decidable" and "graph" in verdict.reason:
