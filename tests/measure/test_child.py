@@ -13,6 +13,8 @@ from mla_var3.measure import child, child_guard
 from mla_var3.measure.child import CUT, ChildResult, child_environment, run_child
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
+OURS = f"71.{os.getpid()}"
+"""Seconds to sleep: the mark of the processes of this run of the tests."""
 
 
 def run(tmp_path: Path, *command: str, limit_s: float = 20.0, **more: object) -> ChildResult:
@@ -84,13 +86,13 @@ def test_a_child_has_no_input_and_a_session_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_limit_ends_the_whole_group(tmp_path: Path) -> None:
-    script = "sleep 71.5 & setsid sleep 71.5 & echo started; sleep 71.5"
+    script = f"sleep {OURS} & setsid sleep {OURS} & echo started; sleep {OURS}"
     begin = time.monotonic()
     result = run(tmp_path, "sh", "-c", script, limit_s=0.7)
     assert result.timed_out
     assert result.tail == ("started",)
     assert time.monotonic() - begin < 5
-    assert processes_of("71.5") == []
+    assert processes_of(OURS) == []
 
 
 def test_a_child_that_refuses_to_end_is_killed(tmp_path: Path) -> None:
@@ -100,9 +102,9 @@ def test_a_child_that_refuses_to_end_is_killed(tmp_path: Path) -> None:
 
 
 def test_what_it_leaves_behind_is_ended(tmp_path: Path) -> None:
-    result = run(tmp_path, "sh", "-c", "setsid sleep 72.5 & sleep 72.5 & exit 4")
+    result = run(tmp_path, "sh", "-c", f"setsid sleep {OURS} & sleep {OURS} & exit 4")
     assert result.returncode == 4
-    assert processes_of("72.5") == []
+    assert processes_of(OURS) == []
 
 
 def test_a_command_dies_with_its_guard_though_its_parent_can_do_nothing(tmp_path: Path) -> None:
@@ -111,19 +113,18 @@ def test_a_command_dies_with_its_guard_though_its_parent_can_do_nothing(tmp_path
         "run_child(['sleep', sys.argv[1]], env={'PATH': sys.argv[2]}, cwd=None, "
         "log=Path(sys.argv[3]), limit_s=60)"
     )
-    seconds = f"76.{os.getpid()}"
-    words = [sys.executable, "-c", code, seconds, os.environ["PATH"], str(tmp_path / "log")]
+    words = [sys.executable, "-c", code, OURS, os.environ["PATH"], str(tmp_path / "log")]
     with subprocess.Popen(words) as parent:
         try:
             end = time.monotonic() + 20
-            while len(processes_of(seconds)) < 3 and time.monotonic() < end:
+            while len(processes_of(OURS)) < 3 and time.monotonic() < end:
                 time.sleep(0.02)
             parent.send_signal(signal.SIGSTOP)
-            (guard,) = set(processes_of("child_guard.py")) & set(processes_of(seconds))
+            (guard,) = set(processes_of("child_guard.py")) & set(processes_of(OURS))
             os.kill(guard, signal.SIGKILL)
-            while processes_of(seconds) != [parent.pid] and time.monotonic() < end:
+            while processes_of(OURS) != [parent.pid] and time.monotonic() < end:
                 time.sleep(0.02)
-            assert processes_of(seconds) == [parent.pid]
+            assert processes_of(OURS) == [parent.pid]
         finally:
             parent.kill()
 
@@ -151,7 +152,7 @@ def test_what_starts_while_a_killed_guards_session_is_ended_is_ended_too(
         monkeypatch.setattr(child_guard, "processes", lambda: next(tables))
         monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
 
-    assert run(tmp_path, "sh", "-c", "echo x; sleep 75.5", on_line=kill_guard).returncode == 137
+    assert run(tmp_path, "sh", "-c", f"echo x; sleep {OURS}", on_line=kill_guard).returncode == 137
     assert killed == [(101, signal.SIGKILL), (102, signal.SIGKILL)]
 
 
@@ -185,5 +186,5 @@ def test_an_error_in_a_callback_ends_the_child(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, "sh", "-c", "echo x; sleep 73.5", on_line=fail)
-    assert processes_of("73.5") == []
+        run(tmp_path, "sh", "-c", f"echo x; sleep {OURS}", on_line=fail)
+    assert processes_of(OURS) == []
