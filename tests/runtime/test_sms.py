@@ -87,6 +87,14 @@ def test_event_records_other_splits_on_108_sms_than_on_132(measured: Any, tmp_pa
     assert seen == {108: ((40, 3), 3e6, 3e6), 132: ((40, 4), 4e6, 4e6)}
 
 
+def test_event_takes_the_sms_that_the_child_saw(measured: Any, tmp_path: Path) -> None:
+    """The driver's library does not tell them, or tells another number: the run decides."""
+    for number, gpu in enumerate((QUIET, msgspec.structs.replace(SMALL, sm_count=132))):
+        measured(gpu, machine(108), {"latent": (120, 1)})
+        (stage,) = event_profile_plan(SplitPlan(b=120), tmp_path / str(number)).profile.stages
+        assert (stage.name, stage.grid) == ("latent", (120, 1))
+
+
 def test_a_grid_other_than_planned_is_said(measured: Any, tmp_path: Path) -> None:
     measured(SMALL, machine(108), {"latent": (40, 4), "join": (40,)})
     profile = event_profile_plan(SplitPlan(b=40), tmp_path / "p").profile
