@@ -152,7 +152,10 @@ def test_what_starts_while_a_killed_guards_session_is_ended_is_ended_too(
         monkeypatch.setattr(child_guard, "processes", lambda: next(tables))
         monkeypatch.setattr(os, "kill", lambda pid, number: killed.append((pid, number)))
 
-    assert run(tmp_path, "sh", "-c", f"echo x; sleep {OURS}", on_line=kill_guard).returncode == 137
+    assert (
+        run(tmp_path, "sh", "-c", f"echo x; exec sleep {OURS}", on_line=kill_guard).returncode
+        == 137
+    )
     assert killed == [(101, signal.SIGKILL), (102, signal.SIGKILL)]
 
 
