@@ -134,13 +134,13 @@ report.write_bytes(b"")
 """
 
 
-def included(tmp_path: Path, gpu: Gpu, timing: Timing) -> list[str]:
+def included(tmp_path: Path, gpu: Gpu, timing: Timing, b: int = 120) -> list[str]:
     """The ranges that ncu is asked for."""
     ncu = FakeNcu(tmp_path / "tool", NCU)
     given = timed(machine=timing.machine)
     options = AnnotationOptions(gpu=gpu, environment=ncu.environment, time_plan=given)
     with pytest.raises(MlaError):
-        annotation_profile_plan(SplitPlan(b=120), tmp_path / "p", options=options)
+        annotation_profile_plan(SplitPlan(b=b), tmp_path / "p", options=options)
     words = ncu.calls[0]
     return [b for a, b in itertools.pairwise(words) if a == "--nvtx-include"]
 
@@ -152,7 +152,6 @@ def included(tmp_path: Path, gpu: Gpu, timing: Timing) -> list[str]:
         (msgspec.structs.replace(SMALL, sm_count=132), 132, ["latent/", "join/"]),
         (SMALL, 132, ["latent/", "join/"]),  # what the child saw counts
         (QUIET, 108, ["latent/"]),
-        (QUIET, None, ["latent/", "join/"]),  # any that may be launched
     ],
 )
 def test_ncu_is_asked_for_the_ranges_of_the_plan_that_runs(
@@ -160,6 +159,14 @@ def test_ncu_is_asked_for_the_ranges_of_the_plan_that_runs(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert included(tmp_path, gpu, machine(sms)) == ranges
+
+
+def test_where_nobody_tells_the_sms_ncu_is_asked_for_any_range_there_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """b=140: the language's default of 132 SMs makes one split, and would not ask for `join`."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert included(tmp_path, QUIET, machine(None), b=140) == ["latent/", "join/"]
 
 
 def test_a_typed_tiling_is_judged_for_the_sms_of_the_device() -> None:
