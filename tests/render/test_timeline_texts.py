@@ -157,7 +157,7 @@ def test_the_contract_of_a_plan_has_the_model_class_and_no_counters():
     text = to_markdown(contract)
     (row,) = [one for one in text.splitlines() if one.startswith("| matmul")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1:6] == ["300.00", "n/a", "n/a", "n/a", "Compute"]
+    assert cells[1:6] == ["300.0", "n/a", "n/a", "n/a", "Compute"]
     assert cells[6] == "80 % of the roofline, as it ran beside others"
     assert "matmul needs 80.0 µs for its FLOPs at the peak" in contract.root_cause
 
