@@ -8,7 +8,7 @@ from mla_var3.render.ncu_texts import texts
 from mla_var3.render.ncu_values import code_line
 
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+")(?:[^"\n]*[\\/])?([^"\\/\n]*")', re.MULTILINE)
-_DEBUG = re.compile(r"^\s*\.section\s+\.debug_\w+\s*\{.*?^\s*\}[^\n]*\n?", re.MULTILINE | re.DOTALL)
+_DEBUG = re.compile(r"^\s*\.section\s+\.debug_\w+\s*\{[^}]*\}[^\n]*\n?", re.MULTILINE)
 
 
 def render_ptx_lines(details: LaunchDetails) -> str | None:

@@ -47,17 +47,18 @@ def write_ncu_files(
     ]
     title = profile.source.file if profile.source else artifacts.FULL_REPORT
     kept = (folder / artifacts.FULL_REPORT).is_file()
-    texts = [render_head(profile, title, kept)]
+    texts = {0: render_head(profile, title, kept)}
     changed: dict[str, None] = {}
     job = Job(str(report), str(folder), (), tuple(profile.warnings), look)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for made, done in _parts(job, launches):
-            texts.append(made.verbose)
+            texts.update(made.verbose)
             changed.update(dict.fromkeys(made.changed))
             if progress is not None:
                 progress(done, len(launches))
-        replace_file(folder / artifacts.REPORT_VERBOSE_MD, "".join(texts).encode())
+        whole = "".join(texts[number] for number in sorted(texts))
+        replace_file(folder / artifacts.REPORT_VERBOSE_MD, whole.encode("utf-8", "replace"))
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise MachineCannot(f"cannot write into {folder.name}: {why}; give --out_dir") from error
@@ -91,8 +92,12 @@ def remake_ncu_files(path: Path, to: Path | None = None) -> tuple[str, ...]:
 
 
 def _parts(job: Job, launches: list[Launch]) -> Iterator[tuple[Made, int]]:
-    """What was made of each part, and how many launches are done by then."""
+    """What was made of each part, and how many launches are done by then.
+
+    Launches of one kernel come into one part, which then disassembles it once.
+    """
     alone = len(launches) <= PART_LAUNCHES
+    launches = sorted(launches, key=lambda launch: (launch.stage.kernel, launch.number))
     for first in range(0, len(launches), PART_LAUNCHES):
         part = tuple(launches[first : first + PART_LAUNCHES])
         own = msgspec.structs.replace(job, launches=part)

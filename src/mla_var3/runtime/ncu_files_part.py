@@ -42,9 +42,9 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """The launches' part of report-verbose.md, and source files that differ on this disk."""
+    """By number of launch its part of report-verbose.md; source files that differ on this disk."""
 
-    verbose: str
+    verbose: dict[int, str]
     changed: tuple[str, ...]
 
 
@@ -68,12 +68,12 @@ def make(job: Job, module: Any = None) -> Made:
     for launch in job.launches:
         if launch.number not in parts:
             parts[launch.number] = _write_absent(job, launch, _NO_LAUNCH)
-    return Made("".join(parts[number] for number in sorted(parts)), tuple(changed))
+    return Made(parts, tuple(changed))
 
 
 def not_made(job: Job, why: str) -> Made:
     """Pages that say why there is nothing of the job's launches."""
-    return Made("".join(_write_absent(job, launch, why) for launch in job.launches), ())
+    return Made({launch.number: _write_absent(job, launch, why) for launch in job.launches}, ())
 
 
 def _why(stage: Stage, details: LaunchDetails) -> str:

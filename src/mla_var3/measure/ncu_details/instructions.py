@@ -16,6 +16,8 @@ _FUNCTION_ALIGNMENT = 128
 _INSTRUCTION_BYTES = 16
 _ADDRESS = re.compile(r"0x[0-9a-f]{7,}")
 _PROBES = 9
+_PROBED = 32
+"""Instructions, at least, that are compared before known texts are taken."""
 _FARTHEST = 1 << 26
 """A function's start lies no farther before its first counted instruction."""
 
@@ -45,8 +47,13 @@ class _Ids(NamedTuple):
     rows: tuple[int, ...] | None
 
 
-def read_instructions(action: Any, names: Sequence[str]) -> Located | None:
-    """The table, from counters that have a value by instruction; None where there are none."""
+def read_instructions(
+    action: Any, names: Sequence[str], texts: dict[tuple[int, ...], tuple[str, ...]]
+) -> Located | None:
+    """The table, from counters that have a value by instruction; None where there are none.
+
+    `texts` keeps machine code by its offsets: launches of one kernel need not be disassembled anew.
+    """
     wanted = spec().instructions
     found = [name for name in names if _by_number(action, name)]
     frame = _frame(action, _framing(found))
@@ -59,10 +66,11 @@ def read_instructions(action: Any, names: Sequence[str]) -> Located | None:
     places = [_place(action, address) for address in frame.addresses]
     files = tuple(dict.fromkeys(place[0] for place in places if place))
     indices = {file: index for index, file in enumerate(files)}
+    offsets = tuple(address - frame.start for address in frame.addresses)
     table = Instructions(
-        offsets=tuple(address - frame.start for address in frame.addresses),
+        offsets=offsets,
         from_start=frame.from_start,
-        sass=tuple(_sass(action, address, frame) for address in frame.addresses),
+        sass=_machine_code(action, frame, offsets, texts),
         ptx=tuple(" ".join(str(action.ptx_by_pc(a) or "").split()) for a in frame.addresses),
         lines=tuple(Line(indices[place[0]], place[1]) if place else None for place in places),
         samples=_samples(named, stalls),
@@ -161,6 +169,22 @@ def _rows(metric: Any, frame: _Frame, seen: dict[int, _Ids]) -> tuple[int, ...] 
 def _identifiers(metric: Any) -> list[int]:
     identifiers = metric.correlation_ids()
     return [int(identifiers.as_uint64(index)) for index in range(metric.num_instances())]
+
+
+def _machine_code(
+    action: Any,
+    frame: _Frame,
+    offsets: tuple[int, ...],
+    texts: dict[tuple[int, ...], tuple[str, ...]],
+) -> tuple[str, ...]:
+    """Text of every instruction; the known ones of these offsets where samples of them agree."""
+    known = texts.get(offsets)
+    if known is not None:
+        rows = range(0, len(offsets), max(1, len(offsets) // _PROBED))
+        if all(_sass(action, frame.addresses[row], frame) == known[row] for row in rows):
+            return known
+    texts[offsets] = tuple(_sass(action, address, frame) for address in frame.addresses)
+    return texts[offsets]
 
 
 def _sass(action: Any, address: int, frame: _Frame) -> str:

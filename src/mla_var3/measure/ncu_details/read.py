@@ -16,7 +16,7 @@ from mla_var3.measure.ncu_details.tables import (
     read_series,
     read_stalls,
 )
-from mla_var3.measure.ncu_reader.launches import Launch, launches
+from mla_var3.measure.ncu_reader.launches import Launch, launches_at
 from mla_var3.measure.ncu_reader.module import open_report
 from mla_var3.measure.ncu_reader.part import quiet
 
@@ -32,29 +32,31 @@ def read_details(
     wanted = set(positions)
     with quiet():
         opened = open_report(module, report)
-        if not wanted:
-            return
-        for launch in launches(module, opened, min(wanted), max(wanted) + 1):
-            if launch.position in wanted:
-                yield _details(launch, look)
+        texts: dict[tuple[int, ...], tuple[str, ...]] = {}
+        for launch in launches_at(module, opened, wanted):
+            yield _details(launch, texts, look)
 
 
-def _details(launch: Launch, look: bool) -> LaunchDetails:
+def _details(
+    launch: Launch, texts: dict[tuple[int, ...], tuple[str, ...]], look: bool
+) -> LaunchDetails:
     bare = LaunchDetails(position=launch.position, kernel=launch.full_name)
     if launch.ghost or launch.interrupted:
         return bare
     try:
-        return read_launch(launch, look=look)
+        return _read_launch(launch, texts, look)
     except (RuntimeError, IndexError):
         # the library's own errors about a damaged launch
         return bare
 
 
-def read_launch(launch: Launch, *, look: bool = False) -> LaunchDetails:
+def _read_launch(
+    launch: Launch, texts: dict[tuple[int, ...], tuple[str, ...]], look: bool
+) -> LaunchDetails:
     """All details of one whole launch."""
     action = launch.action
     names = [str(name) for name in action.metric_names()]
-    located = read_instructions(action, names)
+    located = read_instructions(action, names, texts)
     files = located.files if located else ()
     return LaunchDetails(
         position=launch.position,

@@ -1,6 +1,7 @@
 """The launches of an opened report, one at a time: whole, interrupted, or ghosts of a cut file."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Container, Iterator
 from typing import Any, NamedTuple
 
 from mla_var3.measure.ncu_reader.readings import LaunchCounters
@@ -52,11 +53,16 @@ class Launch(NamedTuple):
 
 def launches(module: Any, report: Any, first: int = 0, end: int | None = None) -> Iterator[Launch]:
     """Launches of all ranges in order, ghosts included, from position `first` up to `end`."""
+    return launches_at(module, report, range(first, sys.maxsize if end is None else end))
+
+
+def launches_at(module: Any, report: Any, positions: Container[int]) -> Iterator[Launch]:
+    """Launches at these positions in order; the others are not opened, for that costs memory."""
     position = 0
     for range_index in range(report.num_ranges()):
         launch_range = report.range_by_idx(range_index)
         for index in range(launch_range.num_actions()):
-            if position >= first and (end is None or position < end):
+            if position in positions:
                 yield _launch(module, launch_range.action_by_idx(index), position)
             position += 1
 
