@@ -92,6 +92,15 @@ def test_a_text_that_no_table_knows(tmp_path: Path) -> None:
         run(FakeNcu(tmp_path / "tool", body), tmp_path)
 
 
+def test_a_report_of_a_program_that_failed_is_no_result(
+    tmp_path: Path, recording: Recording
+) -> None:
+    good = COPY.format(names=("flash_mla",), report=str(recording("cutile_mla")))
+    told = "print('==ERROR== The application returned an error code (11).')\nsys.exit(11)"
+    with pytest.raises(KernelFailed, match=r"failed under ncu with code 11 \(segmentation fault\)"):
+        run(FakeNcu(tmp_path / "tool", good + told), tmp_path)
+
+
 def test_a_cut_report_is_told_as_such(tmp_path: Path, recording: Recording) -> None:
     cut = tmp_path / "cut.ncu-rep"
     cut.write_bytes(recording("cutile_mla").read_bytes()[:2000])
