@@ -127,7 +127,7 @@ def test_reports_that_are_none(tmp_path: Path) -> None:
     raw.write_bytes(b"QDSS" * 99)
     with pytest.raises(UnreadableFile, match=r"^EMPTY "):
         read_nsys(empty)
-    with pytest.raises(UnreadableFile, match=r"^WRONG_TYPE .*QdstrmImporter -i b\.qdstrm"):
+    with pytest.raises(UnreadableFile, match=r"^WRONG_TYPE .*QdstrmImporter -i FILE"):
         read_nsys(raw)
 
 

@@ -45,7 +45,7 @@ def read_nsys(path: Path) -> "NsysExport":
         raise UnreadableFile(
             "WRONG_TYPE",
             "raw data that nsys could not turn into a report (its importer or a library such as "
-            f"libdw was missing): run QdstrmImporter -i {path.name} where Nsight Systems is whole",
+            "libdw was missing): run QdstrmImporter -i FILE where Nsight Systems is whole",
         )
     if name.endswith(REPORTS):
         return _exported(path)
