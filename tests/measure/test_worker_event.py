@@ -135,7 +135,7 @@ def test_the_cache_of_a_gpu_is_its_l2(
     monkeypatch.setattr("torch.cuda.current_device", lambda: 0)
     monkeypatch.setattr(worker_event, "driver_version", lambda uuid: f"580 of {uuid}")
     spec = spec_for(Doubled(), "event", "cuda:0", Path(), uuid="GPU-1")
-    machine = worker_event._machine(spec)
+    machine = worker_event.machine_of(spec)
     assert (machine.device, machine.capability, machine.sm_count) == ("NVIDIA H200", "9.0", 132)
     assert (machine.flush_cache_bytes, machine.driver) == (size, "580 of GPU-1")
 

@@ -5,9 +5,10 @@ The reference is computed before the run: a kernel that spoils its inputs cannot
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mla_var3.core.errors import BadArgument
-from mla_var3.core.plan import Kernel, KernelPlan, Sample, Tensor, stages_of
+from mla_var3.core.plan import Kernel, KernelPlan, Runnable, Sample, Tensor, stages_of
 from mla_var3.core.record import Check
 from mla_var3.measure.check_compare import Bounds, Comparison, bounds_for, compare
 from mla_var3.measure.check_cost import refuse_slow_cpu
@@ -27,16 +28,45 @@ def check_plan(plan: KernelPlan, device: str, seed: int, sample: Sample | None =
         refuse_slow_cpu(plan)
     inputs = plan.prepare_inputs(device, seed)
     runnable = plan.plan(*inputs)
+    expected = expect(plan, runnable, inputs, device, seed, sample)
+    return check_runnable(runnable, inputs, expected)
+
+
+class Expected(NamedTuple):
+    """What a run on inputs of `seed` must give: the reference of the parts in `sample`."""
+
+    plan: KernelPlan
+    """Whose reference it is."""
+    reference: Tensor
+    sample: Sample | None
+    device: str
+    seed: int
+
+
+def expect(
+    plan: KernelPlan,
+    runnable: Runnable,
+    inputs: tuple[Tensor, ...],
+    device: str,
+    seed: int,
+    sample: Sample | None = None,
+) -> Expected:
+    """What a plan, and any other of the same problem, must give for these inputs."""
+    if sample is None:
+        shape = tuple(_result_of(stages_of(runnable)).shape)
+        sample = choose_sample(plan, shape, device, seed)
+    return Expected(plan, _reference(plan, inputs, sample), sample, device, seed)
+
+
+def check_runnable(runnable: Runnable, inputs: tuple[Tensor, ...], expected: Expected) -> Check:
+    """Run once, with outputs poisoned before, and compare."""
     stages = stages_of(runnable)
     result = _result_of(stages)
-    bounds = bounds_for(result.dtype)
-    if sample is None:
-        sample = choose_sample(plan, tuple(result.shape), device, seed)
-    reference = _reference(plan, inputs, sample)
     poison(stages, inputs)
-    run_plan(runnable, device)
-    scope = f"{_scope(plan, result, sample)}; seed {seed}, {device}"
-    return judge(plan, result, reference, sample, bounds, scope)
+    run_plan(runnable, expected.device)
+    plan, sample = expected.plan, expected.sample
+    scope = f"{_scope(plan, result, sample)}; seed {expected.seed}, {expected.device}"
+    return judge(plan, result, expected.reference, sample, bounds_for(result.dtype), scope)
 
 
 def judge(

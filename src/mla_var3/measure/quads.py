@@ -5,7 +5,7 @@ place out of the difference (docs/evidence/2026-12-01-compare-simulated.md).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from mla_var3 import conf
@@ -53,6 +53,8 @@ class Task(NamedTuple):
     cache: CacheState = "cold"
     shapes: int = 1
     """Of the whole comparison: several need clearer answers."""
+    on_leg: Callable[[], None] | None = None
+    """Called after each leg."""
 
 
 class InTurn:
@@ -151,6 +153,8 @@ class Run(NamedTuple):
             end = now()
             known = self.clock.of_leg(timer, queued[at], begin, end) if self.clock else LegClock()
             queued[at] = None
+            if self.task.on_leg:
+                self.task.on_leg()
             yield _leg(letter, samples, thrown, known)
 
 

@@ -5,7 +5,7 @@ contender always follows the same one.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mla_var3.core.errors import BadArgument, NoUsableData
@@ -41,6 +41,7 @@ def run(
     chosen: Settings,
     cache: CacheState = "cold",
     clock: ClockOfLegs | None = None,
+    on_leg: Callable[[], None] = lambda: None,
 ) -> tuple[Round, ...]:
     """The rounds. Raises `NoUsableData` for a leg without usable times."""
     if len(timers) < 2:
@@ -49,7 +50,10 @@ def run(
     rounds = []
     for number in range(int(chosen["rounds"])):
         order = order_of(number, len(timers))
-        legs = [_leg(timers, at, plans[at], cache, clock) for at in order]
+        legs = []
+        for at in order:
+            legs.append(_leg(timers, at, plans[at], cache, clock))
+            on_leg()
         rounds.append(Round(legs=tuple(legs)))
     return tuple(rounds)
 

@@ -56,6 +56,8 @@ def task(spec: WorkerSpec) -> None:
         "ranges": _ranges,
         "operators": _operators,
         "timeline": _timeline,
+        "compare": _compare,
+        "race": _race,
     }
     tasks[spec.task](spec)
 
@@ -100,6 +102,18 @@ def _timeline(spec: WorkerSpec) -> None:
     from mla_var3.measure.worker_timeline import run_timeline
 
     run_timeline(spec)
+
+
+def _compare(spec: WorkerSpec) -> None:
+    from mla_var3.measure.worker_compare import compare
+
+    compare(spec)
+
+
+def _race(spec: WorkerSpec) -> None:
+    from mla_var3.measure.worker_race import race
+
+    race(spec)
 
 
 def _report(error: MlaError, folder: Path | None) -> None:

@@ -74,7 +74,7 @@ def measure(spec: WorkerSpec) -> None:
     """Warm up, poison, time, check what was written, and save; then compile for the record."""
     chosen = timing.settings(spec.device, spec.settings)
     prepared = prepare(spec)
-    machine = _machine(spec)
+    machine = machine_of(spec)
     flush_bytes = int(chosen["flush_caches"] * machine.flush_cache_bytes)
     timer: EventTimer | CpuTimer
     if spec.device.startswith("cuda"):
@@ -97,7 +97,7 @@ def measure(spec: WorkerSpec) -> None:
         seed=spec.seed,
         timer=timer.name,
         queueing=queueing.words,
-        flush=_flush_words(flush_bytes),
+        flush=flush_words(flush_bytes),
         settings=chosen,
         warm_up=warm,
         floor=done.floor,
@@ -162,8 +162,8 @@ def _event_timer(prepared: Prepared, flush_bytes: int) -> EventTimer:
     return EventTimer(prepared.run, flush_bytes, torch)
 
 
-def _machine(spec: WorkerSpec) -> Machine:
-    """The device as torch and the driver name it."""
+def machine_of(spec: WorkerSpec, with_peaks: bool = True) -> Machine:
+    """The device as torch and the driver name it; of a CPU its measured rates too."""
     import torch
 
     versions = {"python": sys.version.split()[0], "torch": str(torch.__version__)}
@@ -174,7 +174,7 @@ def _machine(spec: WorkerSpec) -> Machine:
             flush_cache_bytes=cache,
             threads=torch.get_num_threads(),
             versions=versions,
-            peaks=measured_peaks(cache),
+            peaks=measured_peaks(cache) if with_peaks else {},
         )
     properties = torch.cuda.get_device_properties(torch.cuda.current_device())
     if torch.version.cuda:
@@ -211,6 +211,7 @@ def compile_stages(spec: WorkerSpec, prepared: Prepared, folder: Path) -> None:
     (folder / RESULT).write_bytes(msgspec.json.encode(Compiled(stages, reasons, launched)))
 
 
-def _flush_words(flush_bytes: int) -> str:
+def flush_words(flush_bytes: int) -> str:
+    """What is done before each cold sample."""
     size = f"{flush_bytes / 1e6:.0f} MB"
     return f"{size} written, then {size} of a second buffer read, before each sample"

@@ -36,29 +36,54 @@ def prepare(spec: WorkerSpec) -> Prepared:
     Raises `MachineCannot` without torch, for a device that is not there, for a CPU run that is
     estimated over a minute, and where memory does not suffice.
     """
-    plan = plan_of(spec)
+    plan = on_device(plan_of(spec), spec.device)
+    if not spec.device.startswith("cuda"):
+        refuse_slow_cpu(plan, matmul_rate() / CALLS_AT_LEAST)
+    return bind(plan, make_inputs(plan, spec.device, spec.seed))
+
+
+def on_device(plan: KernelPlan, device: str) -> KernelPlan:
+    """The plan as the device runs it, which becomes torch's current one.
+
+    Raises `MachineCannot` without torch and for a device that is not there, `BadArgument` for a
+    tiling that cannot run there.
+    """
     if not is_installed("torch"):
         raise missing_package("torch")
     import torch
 
-    if spec.device.startswith("cuda"):
-        index = int(spec.device.partition(":")[2] or 0)
+    if device.startswith("cuda"):
+        index = int(device.partition(":")[2] or 0)
         if not torch.cuda.is_available() or index >= torch.cuda.device_count():
-            raise MachineCannot(f"torch sees no {spec.device} here")
+            raise MachineCannot(f"torch sees no {device} here")
         torch.cuda.set_device(index)
         plan = plan.for_sms(torch.cuda.get_device_properties(index).multi_processor_count)
     check_tilings(plan)
-    if not spec.device.startswith("cuda"):
-        refuse_slow_cpu(plan, matmul_rate() / CALLS_AT_LEAST)
+    return plan
+
+
+def make_inputs(plan: KernelPlan, device: str, seed: int) -> tuple[Tensor, ...]:
+    """Seeded inputs on the device; `MachineCannot` where memory does not suffice."""
     try:
-        inputs = plan.prepare_inputs(spec.device, spec.seed)
+        return plan.prepare_inputs(device, seed)
+    except RuntimeError as error:
+        raise _unmade(error) from error
+
+
+def bind(plan: KernelPlan, inputs: tuple[Tensor, ...]) -> Prepared:
+    """The plan's stages on inputs that may not be its own, with outputs that are."""
+    try:
         runnable = plan.plan(*inputs)
     except RuntimeError as error:
-        first = (str(error).strip().splitlines() or [""])[0]
-        if type(error).__name__ == "OutOfMemoryError" or "memory" in first.lower():
-            raise MachineCannot(f"not enough memory for the inputs: {first}") from error
-        raise KernelFailed(f"the plan cannot be made: {type(error).__name__}: {first}") from error
+        raise _unmade(error) from error
     return Prepared(plan, inputs, runnable, lambda: enqueue(runnable))
+
+
+def _unmade(error: RuntimeError) -> MachineCannot | KernelFailed:
+    first = (str(error).strip().splitlines() or [""])[0]
+    if type(error).__name__ == "OutOfMemoryError" or "memory" in first.lower():
+        return MachineCannot(f"not enough memory for the inputs: {first}")
+    return KernelFailed(f"the plan cannot be made: {type(error).__name__}: {first}")
 
 
 def poison_outputs(prepared: Prepared) -> tuple[tuple[str, Tensor], ...]:

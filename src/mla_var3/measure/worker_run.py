@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import mla_var3
@@ -14,24 +15,57 @@ from mla_var3.measure.worker_spec import WorkerSpec, write_spec
 
 JOB = "worker-job.json"
 INTERNAL_ERROR = 1
+_PROGRESS = "@progress "
+"""Begins a line of the child that is for us, and not for its log."""
 
 
-def run_worker(spec: WorkerSpec, limit_s: float) -> ChildResult:
+def run_worker(
+    spec: WorkerSpec, limit_s: float, on_progress: Callable[[int, int], None] | None = None
+) -> ChildResult:
     """Run a job to its end; its files lie in the job's folder, its output in `worker.log`.
 
     Raises what the child reported, `OutOfTime` at the limit, and `KernelFailed` where the child
-    died of a signal.
+    died of a signal. `on_progress` is told what is done, and of how much, as the child tells.
     """
     folder = Path(spec.out_dir)
     job = write_spec(spec, folder / JOB)
     log = folder / artifacts.WORKER_LOG
     command = worker_command(job)
-    result = run_child(command, env=worker_environment(), cwd=None, log=log, limit_s=limit_s)
+    result = run_child(
+        command,
+        env=worker_environment(),
+        cwd=None,
+        log=log,
+        limit_s=limit_s,
+        on_line=lambda line: _progress(line, on_progress),
+    )
     job.unlink()  # it names directories of this machine
+    _without_progress(log)
     raise_ending(result, folder, limit_s)
     if not log.stat().st_size:
         log.unlink()
     return result
+
+
+def tell_progress(done: int, total: int) -> None:
+    """In the child: say how far it is."""
+    sys.stdout.write(f"{_PROGRESS}{done} {total}\n")
+    sys.stdout.flush()
+
+
+def _progress(line: str, told: Callable[[int, int], None] | None) -> None:
+    if told is None or not line.startswith(_PROGRESS):
+        return
+    done, _, total = line.removeprefix(_PROGRESS).partition(" ")
+    if done.isdigit() and total.isdigit():
+        told(int(done), int(total))
+
+
+def _without_progress(log: Path) -> None:
+    lines = log.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if not line.startswith(_PROGRESS.encode())]
+    if len(kept) < len(lines):
+        log.write_bytes(b"".join(kept))
 
 
 def worker_command(job: Path) -> list[str]:

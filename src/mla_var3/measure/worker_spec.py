@@ -17,8 +17,17 @@ from mla_var3.core.params import Value
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.timeline import Collector
 
-Task = Literal["event", "ranges", "operators", "timeline"]
+Task = Literal["event", "ranges", "operators", "timeline", "compare", "race"]
 Cache = Literal["cold", "warm"]
+
+
+class PlanSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A plan beside the job's own, on the same device: the other side of a comparison."""
+
+    plan: str
+    search_path: tuple[str, ...] = ()
+    params: dict[str, Value]
+    tilings: dict[str, dict[str, Value]] = {}
 
 
 class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,6 +47,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """`GPU-…` of a CUDA device: what nvidia-smi is asked about."""
     seed: int = 0
     task: Task
+    rivals: tuple[PlanSpec, ...] = ()
+    """Of the tasks `compare` and `race`: what the plan is timed against."""
     bench_runs: int | None = None
     """Samples (event), launches a stage (ranges), calls of the whole plan (timeline). None: the
     protocol's stop rule, 1, or what conf/nsys.json says."""
@@ -50,6 +61,12 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Architecture `sm_90` whose artifacts go to `compiled/<stage>/`; empty: none."""
     settings: dict[str, float] = {}
     """Figures that replace those of conf/event.json, by name: shorter limits for a test."""
+    protocol: dict[str, float] = {}
+    """The same of conf/compare.json: of its `settings` (compare), of `race`."""
+    floor_pct: float = 0.0
+    """Of the task `compare`: changes below it are none."""
+    shapes: int = 1
+    """Of the task `compare`: of how many shapes this is one."""
 
 
 def spec_for(
@@ -59,6 +76,17 @@ def spec_for(
 
     The SMs of `for_sms` are not handed over: the child sees the device itself.
     """
+    return WorkerSpec(
+        **msgspec.structs.asdict(plan_spec(plan)),
+        device=device,
+        task=task,
+        out_dir=str(out_dir.resolve()),
+        **more,  # type: ignore[arg-type]  # fields of WorkerSpec, checked where it is decoded
+    )
+
+
+def plan_spec(plan: KernelPlan) -> PlanSpec:
+    """How a child rebuilds a plan. Raises `BadArgument` where none can."""
     where, search_path = _origin(type(plan))
     known = {field.name for field in plan.problem_fields()}
     for field in dataclasses.fields(plan):
@@ -70,19 +98,15 @@ def spec_for(
                 f"{type(plan).__name__}.{field.name} is set but no problem(...) field: "
                 "the measuring child cannot rebuild this plan"
             )
-    return WorkerSpec(
+    return PlanSpec(
         plan=where,
         search_path=search_path,
         params={name: getattr(plan, name) for name in sorted(known)},
         tilings={stage: tiling.as_dict() for stage, tiling in plan.chosen},
-        device=device,
-        task=task,
-        out_dir=str(out_dir.resolve()),
-        **more,  # type: ignore[arg-type]  # fields of WorkerSpec, checked where it is decoded
     )
 
 
-def plan_of(spec: WorkerSpec) -> KernelPlan:
+def plan_of(spec: WorkerSpec | PlanSpec) -> KernelPlan:
     """The plan that the spec describes, validated."""
     sys.path.extend(folder for folder in spec.search_path if folder not in sys.path)
     fields: dict[str, Any] = dict(spec.params)

@@ -1,0 +1,99 @@
+"""The task `compare`: two plans in one process, in quads, with every sample."""
+
+from pathlib import Path
+
+import msgspec
+
+from mla_var3.core import quads as core
+from mla_var3.core.comparison import LEGS, QuadRun
+from mla_var3.core.errors import NoUsableData
+from mla_var3.core.timing import Machine
+from mla_var3.measure import quads, timing
+from mla_var3.measure.quads import Pair, Task
+from mla_var3.measure.timing import Settings
+from mla_var3.measure.worker_event import flush_words
+from mla_var3.measure.worker_run import tell_progress
+from mla_var3.measure.worker_sides import (
+    call_ns,
+    check_sides,
+    hold_alike,
+    poison_sides,
+    prepare_sides,
+    timer_of,
+)
+from mla_var3.measure.worker_spec import WorkerSpec
+
+RESULT = "worker-compared.json"
+NAMES = ("A", "B")
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What one process hands back."""
+
+    run: QuadRun
+    machine: Machine
+    outputs: dict[str, float]
+    """Relative error of each side's output, by letter."""
+    timer: str
+    queueing: str
+    flush: str
+
+
+def compare(spec: WorkerSpec) -> None:
+    """Check, warm up in turn, time in quads, and save."""
+    by = timing.settings(spec.device, spec.settings)
+    chosen = quads.settings(spec.protocol)
+    sides = prepare_sides(spec, NAMES, least_calls(chosen))
+    flush = int(by["flush_caches"] * sides.machine.flush_cache_bytes)
+    timers = [timer_of(side, spec, flush) for side in (*sides.prepared, sides.again())]
+    pair = Pair(*timers)
+    warm = quads.warm_up(pair, by)
+    calls = [call_ns(timer) for timer in timers]
+    queueing = hold_alike(timers, calls, by)
+    poisoned = poison_sides(sides.prepared)
+    task = Task(chosen, spec.floor_pct, min(calls), spec.cache, spec.shapes, Count(chosen).leg)
+    run = quads.take(pair, task)
+    doubts = check_sides(sides, poisoned, NAMES)
+    found = Compared(
+        run=msgspec.structs.replace(run, warm_up=warm, warnings=doubts),
+        machine=sides.machine,
+        outputs=dict(zip(NAMES, sides.errors, strict=True)),
+        timer=timers[0].name,
+        queueing=queueing,
+        flush=flush_words(flush),
+    )
+    (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))
+
+
+def take_compared(folder: Path) -> Compared:
+    """What a child left in its folder; the file is no artifact."""
+    file = folder / RESULT
+    if not file.is_file():
+        raise NoUsableData("the measuring child left no times: nothing was compared")
+    found = msgspec.json.decode(file.read_bytes(), type=Compared)
+    file.unlink()
+    return found
+
+
+def least_calls(chosen: Settings) -> int:
+    """Calls of a side up to the first look."""
+    first, _ = core.planned_looks(chosen)
+    legs = 2 * (int(chosen["self_check_quads"]) + first.quads)
+    return legs * int(chosen["thrown_calls"] + chosen["calls"])
+
+
+class Count:
+    """Tells how many legs are done, and of how many: up to the first look, then to the second."""
+
+    def __init__(self, chosen: Settings) -> None:
+        first, second = core.planned_looks(chosen)
+        check = int(chosen["self_check_quads"]) if chosen["self_check"] else 0
+        self._ends = [LEGS * (check + look.quads) for look in (first, second)]
+        self._done = 0
+
+    def leg(self) -> None:
+        """One more."""
+        self._done += 1
+        if self._done % LEGS == 0:
+            end = next((end for end in self._ends if self._done <= end), self._done)
+            tell_progress(self._done, end)
