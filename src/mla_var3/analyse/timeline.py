@@ -50,7 +50,6 @@ def analyse_timeline(timeline: Timeline, plan: PlanTimeline | None = None) -> Ti
         verdicts = stream_verdicts(seen, figures, stream_labels(work.keys))
     else:
         verdicts = plan_verdicts(seen, plan)
-    gaps = sorted([*of_devices, *finder.of_streams()], key=lambda gap: (gap.begin, gap.end))
     return TimelineFindings(
         collector=timeline.collector,
         plan=plan,
@@ -62,7 +61,7 @@ def analyse_timeline(timeline: Timeline, plan: PlanTimeline | None = None) -> Ti
         stages=staged.stages,
         range_stacks=tuple(placed.stacks),
         ranges=tuple(project(work, placed, staged.iteration_of)),
-        gaps=tuple(gaps),
+        gaps=(*of_devices, *finder.of_streams()),
         iteration_name=staged.iteration_name,
         iterations=staged.iterations,
         spans=stage_spans(work, placed, staged, window.members),

@@ -48,6 +48,9 @@ class _Host:
         first, last = bisect_right(self.ends, begin), bisect_left(self.starts, end)
         if first >= last:
             return -1, 0, 0
+        if last == first + 1:
+            share = min(self.ends[first], end) - max(self.starts[first], begin)
+            return self.at[first], share, share
         most, share = first, 0
         for number in self._candidates(first, last):
             own = min(self.ends[number], end) - max(self.starts[number], begin)

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from mla_var3.analyse.timeline_work import Work, is_sync, limit
-from mla_var3.core.timeline import Operation
+from mla_var3.core.timeline import Call
 from mla_var3.core.timeline_findings import CriticalPath, PathPart
 
 
@@ -21,9 +21,11 @@ def critical_path(work: Work, positions: list[int]) -> CriticalPath | None:
     came_from: dict[int, int] = {}
     for position in positions:
         operation = operations[position]
-        candidates = [at for at in finder.before(position) if at in best]
-        before = max(candidates, key=best.__getitem__, default=-1)
-        best[position] = operation.end - operation.start + best.get(before, 0)
+        before, longest = -1, 0
+        for at in finder.before(position):
+            if best.get(at, 0) > longest:
+                before, longest = at, best[at]
+        best[position] = operation.end - operation.start + longest
         came_from[position] = before
         finder.ran(position)
     chain = [max(positions, key=best.__getitem__)]
@@ -53,37 +55,30 @@ class _Before:
 
     def before(self, position: int) -> list[int]:
         """By its stream, by a join that was seen, by the host's waiting."""
-        operation, lane = self._operations[position], self._work.lane[position]
-        last = self._last[lane]
-        found = []
-        if last >= 0 and self._operations[last].end <= operation.start:
-            found.append(last)
-        found += self._joined(operation, last)
-        found.append(self._waited_for(operation))
+        operation, last = self._operations[position], self._last[self._work.lane[position]]
+        last_end = self._operations[last].end if last >= 0 else -1
+        found = [last] if 0 <= last_end <= operation.start else []
+        if operation.call < 0:
+            return found
+        call = self._work.timeline.calls[operation.call]
+        since = call.start if call.start > last_end else last_end
+        if since < operation.start:
+            found += self._joined(operation.start, since)
+        if self._waits:
+            found.append(self._waited_for(call))
         return [at for at in found if at >= 0 and at != position]
 
-    def _joined(self, operation: Operation, last: int) -> list[int]:
-        """What ended while it waited on an idle stream, if it began just after the last such end.
-
-        One a stream: the operation that ended last.
-        """
-        latest = self._all.by(operation.start)
-        if latest < 0 or operation.call < 0:
+    def _joined(self, start: int, since: int) -> list[int]:
+        """What ended between, if the last of it ended just before the start: one a stream."""
+        latest = self._all.by(start)
+        end = self._operations[latest].end if latest >= 0 else since
+        if end <= since or start - end > self._join:
             return []
-        end = self._operations[latest].end
-        since = self._work.timeline.calls[operation.call].start
-        if last >= 0:
-            since = max(since, self._operations[last].end)
-        if operation.start - end > self._join or end <= since:
-            return []
-        ended = [lane.by(operation.start) for lane in self._lanes]
+        ended = [lane.by(start) for lane in self._lanes]
         return [at for at in ended if at >= 0 and self._operations[at].end > since]
 
-    def _waited_for(self, operation: Operation) -> int:
-        """What ended last before the host came back from waiting, and launched this."""
-        if operation.call < 0:
-            return -1
-        call = self._work.timeline.calls[operation.call]
+    def _waited_for(self, call: Call) -> int:
+        """What ended last before the host came back from waiting, and then made this call."""
         begins, ends = self._waits.get((call.process, call.thread), ([], []))
         number = bisect_right(ends, call.start) - 1
         if number < 0:

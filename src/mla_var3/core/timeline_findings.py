@@ -354,7 +354,7 @@ class TimelineFindings(msgspec.Struct, frozen=True, kw_only=True):
     """Distinct stacks of ranges, outermost first, as positions in `Timeline.ranges`."""
     ranges: tuple[ProjectedRange, ...]
     gaps: tuple[Gap, ...]
-    """Of devices and of streams, by begin."""
+    """Of each device, then of each stream where a device has several; each by begin."""
     iteration_name: str
     """Name of the ranges that are counted as iterations; empty: none."""
     iterations: tuple[int, ...]

@@ -93,7 +93,7 @@ def _launches(view: TimelineView) -> Iterator[Row]:
     timeline, findings = view.timeline, view.findings
     names = [printable(shape.name) for shape in timeline.shapes]
     stages = [printable(stage) for stage in findings.stages]
-    calls = [view.call_name(at) for at in range(len(timeline.calls))]
+    calls = view.call_names
     paths = [
         " > ".join(printable(view.range_name(at)) for at in stack)
         for stack in findings.range_stacks
@@ -191,7 +191,7 @@ def _gaps(view: TimelineView) -> Iterator[Row]:
         "before_operation", "in_window",
     )  # fmt: skip
     names = [printable(shape.name) for shape in view.timeline.shapes]
-    operations = view.timeline.operations
+    operations, calls = view.timeline.operations, view.call_names
     for gap in view.findings.gaps:
         yield (
             "device" if gap.stream is None else "stream",
@@ -199,9 +199,9 @@ def _gaps(view: TimelineView) -> Iterator[Row]:
             _us(gap.begin),
             _us(gap.length_ns),
             gap.cause,
-            view.call_name(gap.call) or None,
+            calls[gap.call],
             _us(gap.call_ns) if gap.call >= 0 else None,
-            view.call_name(gap.waited) or None,
+            calls[gap.waited],
             _us(gap.outside_ns),
             names[operations[gap.after].shape],
             names[operations[gap.before].shape],

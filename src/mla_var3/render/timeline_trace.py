@@ -102,11 +102,12 @@ def _calls(view: TimelineView, rows: _Rows, every: bool) -> Iterator[Event]:
     timeline = view.timeline
     told = {one.call for one in timeline.operations}
     told.update(gap.waited for gap in view.findings.gaps)
+    names = view.call_names
     for at, call in enumerate(timeline.calls):
         if not every and at not in told:
             continue
         pid, tid = _call_row(view, rows, at)
-        name = view.call_name(at)
+        name = names[at]
         yield Event(name, "X", pid, tid, call.start / 1e3, (call.end - call.start) / 1e3, "call")
 
 

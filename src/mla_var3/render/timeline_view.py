@@ -57,6 +57,12 @@ class TimelineView(msgspec.Struct, frozen=True, kw_only=True):
             return ""
         return short_call(self.timeline.names[self.timeline.calls[call].name])
 
+    @property
+    def call_names(self) -> list[str]:
+        """Name of every call, by its position; the one after the last, -1, is empty."""
+        names = [short_call(name) for name in self.timeline.names]
+        return [*(names[call.name] for call in self.timeline.calls), ""]
+
     def operation_name(self, position: int) -> str:
         """Short name of what ran."""
         return self.timeline.shape_of(self.timeline.operations[position]).name
