@@ -122,6 +122,23 @@ def test_copies_overlap_with_matmuls_and_the_host_made_the_gap():
     assert not findings.launch_bound[0].yes
 
 
+def test_operations_of_a_range_that_ran_at_once_are_busy_once():
+    """The first `pipeline`: its six operations take 765,922 ns, of which some ran at once."""
+    findings = analyse_timeline(recorded("concurrent"))
+    one = findings.ranges[0]
+    inside = sorted(
+        (operation.start, operation.end)
+        for operation, launch in zip(
+            recorded("concurrent").operations, findings.launches, strict=True
+        )
+        if launch.ranges >= 0 and 0 in findings.range_stacks[launch.ranges]
+    )
+    covered = {at for begin, end in inside for at in range(begin, end)}
+    assert (one.operations, one.sum_ns) == (6, sum(end - begin for begin, end in inside))
+    assert (one.sum_ns, one.busy_ns) == (765_922, len(covered))
+    assert one.busy_ns < one.sum_ns
+
+
 def test_ranges_are_projected_to_what_they_launched():
     """The third `latent` closes after 61 µs of CPU time; all it launched, 593 µs, runs later."""
     findings, timeline = analyse_timeline(recorded("concurrent")), recorded("concurrent")

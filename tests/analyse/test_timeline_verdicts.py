@@ -150,6 +150,15 @@ def test_the_critical_path_takes_the_longer_branch_of_a_join():
     assert (path.total_ns, path.operations, path.joins) == (120_000, 2, 1)
 
 
+def test_a_join_may_wait_for_the_longer_one_although_another_ended_last():
+    made = Made()
+    made.launch("a", 7, 0, 10, 110)
+    made.launch("b", 13, 1, 85, 112)
+    made.launch("c", 17, 2, 114, 134)
+    path = analyse_timeline(made.timeline()).capture.path
+    assert [(part.name, part.total_ns) for part in path.parts] == [("a", 100_000), ("c", 20_000)]
+
+
 def test_a_join_must_begin_soon_and_be_launched_before():
     made = Made()
     made.launch("a", 7, 0, 10, 110)

@@ -183,6 +183,22 @@ def test_what_is_drawn_lies_where_it_ran():
     assert marks[0][2] != marks[1][2]
 
 
+def test_the_window_and_the_axis_have_the_scale_of_what_is_drawn():
+    """A capture of 1000 µs whose ranges launch from 500 to 1000 µs."""
+    made = Made()
+    made.launch("before", 7, 0, 0, 100)
+    made.inside("step", 490, 990)
+    made.launch("a", 7, 495, 500, 600)
+    made.launch("b", 7, 505, 900, 1000)
+    root = ET.fromstring(timeline_svg(view_of(made.timeline())))
+    width = WIDTH - LEFT - RIGHT
+    (band,) = [one for one in root.iter(f"{SVG}rect") if one.get("fill") == "#fff3c4"]
+    assert float(band.get("x")) == pytest.approx(LEFT + width / 2, abs=0.1)
+    assert float(band.get("width")) == pytest.approx(width / 2, abs=0.1)
+    ticks = {one.text: float(one.get("x")) for one in root.iter(f"{SVG}text") if one.text}
+    assert ticks["800 µs"] == pytest.approx(LEFT + 0.8 * width, abs=0.1)
+
+
 def test_the_picture_has_a_row_a_stream_a_legend_an_axis_and_the_window(concurrent):
     root = ET.fromstring(timeline_svg(concurrent))
     texts = [one.text for one in root.iter(f"{SVG}text")]

@@ -154,6 +154,7 @@ def test_the_contract_of_a_plan_has_the_model_class_and_no_counters():
         ("copy", "Memory"),
         ("join", "Memory"),
     ]
+    assert (view.diagnosis.bound, view.diagnosis.confidence) == ("Compute", "low")
     text = to_markdown(contract)
     (row,) = [one for one in text.splitlines() if one.startswith("| matmul")]
     cells = [cell.strip() for cell in row.strip("|").split("|")]

@@ -6,12 +6,13 @@ warm-up, and the time in which the device stood idle while the host loaded code 
 launch. What was left out is listed in `left_out`. What cannot be known is None, with its reason.
 """
 
-from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
 from mla_var3.core.timeline import Collector, Kind, PlanTimeline
+from mla_var3.core.timeline_streams import StreamKey, stream_labels
+from mla_var3.core.timeline_verdicts import GroupVerdict, LaunchBound, PairVerdict, Saved, Word
 
 __all__ = [
     "CriticalPath",
@@ -33,10 +34,11 @@ __all__ = [
     "StreamFigures",
     "StreamKey",
     "TimelineFindings",
+    "Word",
+    "stream_labels",
 ]
 
 ScopeName = Literal["capture", "window"]
-Word = Literal["overlapped", "partly", "serialised", "not decidable"]
 LaunchState = Literal["idle", "first launch", "queued", "same call", "no call"]
 """Of the stream when the operation was launched: `idle` gives a latency, `first launch` too, but it
 holds the loading of code; `same call`: a further operation of one call, such as a node of a graph;
@@ -46,15 +48,6 @@ GapCause = Literal["first launch", "synchronise", "call", "host", "on the device
 waited for the device; it was in another API call; it was outside the API; it had launched the next
 operation already, so the device itself was slow to start it; or no call is known."""
 LeftOutKind = Literal["start-up", "warm-up", "solo", "first launch", "loading", "after"]
-
-
-class StreamKey(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """One stream (on the CPU: a thread). `device` -1 is the CPU."""
-
-    device: int
-    process: int
-    context: int
-    stream: int
 
 
 class DeviceFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,75 +261,6 @@ class StageSpan(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[StreamKey, ...]
 
 
-class PairVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Two stages, or two streams, that could overlap: all iterations of the window together."""
-
-    a: str
-    b: str
-    word: Word
-    overlap_ns: int = 0
-    shorter_ns: int = 0
-    kernels_ns: int = 0
-    """Of the overlap: kernels with kernels."""
-    overlapped_iterations: int = 0
-    iterations: int = 0
-    reason: str = ""
-    """Why nothing can be decided, or why they could not overlap."""
-
-    @property
-    def percent(self) -> float | None:
-        return 100.0 * self.overlap_ns / self.shorter_ns if self.shorter_ns else None
-
-
-class GroupVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of stages that the plan means to overlap; without a plan, of the streams."""
-
-    members: tuple[str, ...]
-    planned: bool
-    """Whether a plan meant them to overlap."""
-    word: Word
-    pairs: tuple[PairVerdict, ...] = ()
-    overlapped_iterations: int = 0
-    iterations: int = 0
-    planned_streams: int | None = None
-    streams: tuple[StreamKey, ...] = ()
-    """Streams that their operations ran on."""
-    reason: str = ""
-
-
-class LaunchBound(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the host launches too slowly for a device, in the window."""
-
-    device: int
-    yes: bool
-    idle_pct: float | None
-    gap_median_ns: float | None
-    call_distance_ns: float | None
-    """Median distance of successive launching calls of a thread."""
-    operation_median_ns: float | None
-    reason: str = ""
-    """Why it is not, or cannot be told."""
-
-
-class Saved(msgspec.Struct, frozen=True, kw_only=True):
-    """Time saved by running a group's stages at once: solo durations against the span."""
-
-    members: tuple[str, ...]
-    solo_ns: dict[str, float] = {}
-    """Median duration of each stage alone, from its first to its last operation."""
-    span_ns: float | None = None
-    """Median over the window's iterations, from the group's first to its last operation."""
-    reason: str = ""
-    """Why nothing is known of it."""
-
-    @property
-    def saved_ns(self) -> float | None:
-        """Negative where running at once costs time."""
-        if self.reason or self.span_ns is None:
-            return None
-        return sum(self.solo_ns.values()) - self.span_ns
-
-
 class TimelineFindings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is concluded from one timeline. Positions point into the `Timeline`."""
 
@@ -365,20 +289,3 @@ class TimelineFindings(msgspec.Struct, frozen=True, kw_only=True):
     saved: tuple[Saved, ...]
     notes: tuple[str, ...]
     """Doubts: what was lost, impossible, not traced, left out of the overlap."""
-
-
-def stream_labels(keys: Iterable[StreamKey]) -> dict[StreamKey, str]:
-    """`stream 13`; with the GPU, process or context before it where there are several."""
-    keys = tuple(keys)
-    devices, processes = {key.device for key in keys}, {key.process for key in keys}
-    contexts = {(key.device, key.process, key.context) for key in keys}
-    labels = {}
-    for key in keys:
-        parts = [f"process {key.process}"] if len(processes) > 1 else []
-        if len(devices) > 1 and key.device >= 0:
-            parts.append(f"GPU {key.device}")
-        if len(contexts) > len({(device, process) for device, process, _ in contexts}):
-            parts.append(f"context {key.context}")
-        parts.append(f"{'stream' if key.device >= 0 else 'CPU thread'} {key.stream}")
-        labels[key] = " ".join(parts)
-    return labels

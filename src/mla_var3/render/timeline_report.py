@@ -91,7 +91,7 @@ def notes(view: TimelineView) -> list[str]:
     texts += [f"the collector says: {text}" for text in timeline.diagnostics]
     locked = view.profile.environment.clocks_locked
     if not view.on_cpu and not locked:
-        state = "clocks were not locked" if locked is False else "no one tells of locked clocks"
+        state = "clocks were not locked" if locked is False else "locked clocks are not told of"
         texts.append(f"{state}: times of separate recordings may differ by 15 %")
     return list(dict.fromkeys(plain(text) for text in texts))
 
