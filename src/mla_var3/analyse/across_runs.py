@@ -66,11 +66,7 @@ def _how(whole: Stage | None) -> str | None:
 
 
 def _notes(earlier: Profile, now: Profile) -> tuple[str, ...]:
-    notes = []
-    versions = {profile.plan.version for profile in (earlier, now) if profile.plan}
-    if len(versions) < 2 and earlier.tilings != now.tilings:  # another version has its own
-        changed = [name for name in now.tilings if earlier.tilings.get(name) != now.tilings[name]]
-        notes.append(f"tiling differs ({', '.join(changed) or 'stages'})")
+    notes = _code_notes(earlier, now)
     clock = _clock_change(earlier.end_to_end, now.end_to_end)
     if clock is not None and abs(clock) > _CLOCK_TOLD_PCT:
         notes.append(f"SM clock differs by {clock:+.1f} %")
@@ -79,6 +75,21 @@ def _notes(earlier: Profile, now: Profile) -> tuple[str, ...]:
         if abs(apart) >= 10.0:
             notes.append(f"temperature differs by {apart:+.0f} °C")
     return tuple(notes)
+
+
+def _code_notes(earlier: Profile, now: Profile) -> list[str]:
+    """Another source or tiling of the same version; another version has its own."""
+    plans = [profile.plan for profile in (earlier, now) if profile.plan]
+    if len({plan.version for plan in plans}) > 1:
+        return []
+    notes = []
+    sources = [plan.source_sha256[:8] or "n/a" for plan in plans]
+    if len(set(sources)) > 1:
+        notes.append(f"source differs ({' → '.join(sources)})")
+    if earlier.tilings != now.tilings:
+        changed = [name for name in now.tilings if earlier.tilings.get(name) != now.tilings[name]]
+        notes.append(f"tiling differs ({', '.join(changed) or 'stages'})")
+    return notes
 
 
 def _temperature(profile: Profile) -> float | None:
