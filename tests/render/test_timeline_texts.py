@@ -5,7 +5,7 @@ from tests.support.timeline_views import view_of
 from tests.support.timelines import Made, concurrent_plan, recorded
 
 from mla_var3.core.errors import NoUsableData
-from mla_var3.core.timeline import TimelineDevice
+from mla_var3.core.timeline import PlanTimeline, TimelineDevice
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.event_contract import build_event_contract
 from mla_var3.render.timeline_report import render_timeline_report
@@ -167,3 +167,15 @@ def test_without_a_plan_there_is_no_contract_and_the_reason_says_so():
     view = view_of(recorded("concurrent"))
     with pytest.raises(NoUsableData, match="nsys reads no counters"):
         build_event_contract(view.profile, view.diagnosis)
+
+
+def test_on_a_cpu_no_overlap_is_claimed_and_no_gpu_is_named():
+    made = Made()
+    made.inside("iteration", 0, 100)
+    made.inside("matmul", 1, 50)
+    made.ran("aten::mm", 5, 10, 40, kind="cpu")
+    made.inside("copy", 51, 99)
+    made.ran("aten::copy_", 5, 60, 70, kind="cpu")
+    text = screen(view_of(made.timeline(PlanTimeline(stages=("matmul", "copy")))))
+    assert "verdict   overlap: none, on a CPU the stages run one after the other" in text
+    assert "launch-bound" not in text and "GPU 0" not in text

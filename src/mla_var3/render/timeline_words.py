@@ -75,6 +75,8 @@ def _noun(view: TimelineView) -> str:
 
 
 def _nothing_to_overlap(view: TimelineView) -> str:
+    if view.on_cpu and view.findings.plan is not None:
+        return "overlap: none, on a CPU the stages run one after the other"
     if view.findings.plan is not None:
         return "overlap: the plan means none of its stages to run at once"
     streams = view.findings.window.streams
