@@ -13,7 +13,10 @@ COMMANDS = {
     "import": "store a recorded report with its diagnosis and contract",
     "list": "the stored profiles",
     "report": "make the reports of a stored profile again; --index: a page of all profiles",
+    "history": "all stored profiles by time; change points; SQL, CSV, JSON",
     "run": "measure, compile or check a kernel; without a name: list the kernels",
+    "compare": "two versions, plans or stored runs against each other, with a verdict",
+    "race": "several plans in turn, and their ratios to the first",
     "capture-command": "the exact ncu line that records a program of your own",
     "schema": "print the format of the files, or check a file against it",
 }
@@ -34,7 +37,7 @@ Try:  mla diagnose report.ncu-rep              one screen
 
 Every command takes --debug (a traceback for errors). mla --version tells the version.
 Exit: 0 done, 2 bad arguments, 3 not possible here, 4 kernel failed, 5 no usable data,
-6 unreliable, 7 time limit.
+6 unreliable, 7 time limit; 10 slower and 11 inconclusive with --gate; 12 not comparable.
 """
 
 

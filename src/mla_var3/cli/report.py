@@ -10,6 +10,11 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, NotFound, NoUsableData
 from mla_var3.render.machine import render_json
 from mla_var3.render.profile_list import NOTHING
+from mla_var3.runtime.comparison_reports import (
+    is_comparison,
+    show_stored,
+    write_comparison_reports,
+)
 from mla_var3.runtime.ncu_files import remake_ncu_files
 from mla_var3.runtime.reporting import Reports, Shown, render, write_reports
 
@@ -48,6 +53,8 @@ def run(argv: list[str]) -> int:
     if not options.profile:
         raise BadArgument("give a PROFILE: mla report out/profiles/… (mla list shows them)")
     path = _stored(Path(options.profile))
+    if path.exists() and is_comparison(path):
+        return _comparison(path, options)
     out_dir = Path(options.out_dir) if options.out_dir else None
     devices = Path(options.devices) if options.devices else None
     deep = remake_ncu_files(path, out_dir)
@@ -64,6 +71,8 @@ def run(argv: list[str]) -> int:
 def _stored(path: Path) -> Path:
     """The profile that was meant; `BadArgument` for a report file, which has no folder yet."""
     if not path.is_file() or path.name == artifacts.PROFILE:
+        return path
+    if is_comparison(path):
         return path
     if (path.parent / artifacts.PROFILE).is_file():  # another file of a profile
         return path.parent
@@ -82,6 +91,19 @@ def _show(reports: Reports, folder: Path, place: Path, json: bool) -> None:
             typed = folder.as_posix()
             steps = ((f"mla diagnose {typed} --contract", "gives the contract"),)
         show(render(reports, folder, Shown(place.as_posix(), steps)))
+
+
+def _comparison(path: Path, options: Report) -> int:
+    """The report of a comparison or a race; its code is the verdict's, without --gate."""
+    if options.devices:
+        raise BadArgument("--devices has no meaning here: a comparison has no peaks")
+    folder = path if path.is_dir() else path.parent
+    out_dir = Path(options.out_dir) if options.out_dir else None
+    made = write_comparison_reports(folder, out_dir)
+    shown = show_stored(folder, (out_dir or folder).as_posix(), options.json)
+    show(shown.text)
+    say(f"made again: {', '.join(made)}")
+    return shown.exit_code
 
 
 def _index(options: Report) -> int:

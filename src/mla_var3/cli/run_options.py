@@ -81,7 +81,7 @@ def is_help(words: list[str]) -> bool:
 
 def early(words: list[str], name: str) -> str | None:
     """Value of an option that is needed before the plan is known; None: not typed."""
-    for option, value in _pairs(words, {name: _run_option(name)}, strict=False):
+    for option, value in option_pairs(words, {name: _run_option(name)}, strict=False):
         if option.name == name:
             return value
     return None
@@ -94,7 +94,7 @@ def parse(plan: type[KernelPlan], words: list[str], help_: str) -> Typed:
     names |= {f"{o.stage}.{o.field}": o for o in own if o.stage}
     run: dict[str, Any] = {}
     problem: dict[PlanOption, Value] = {}
-    for option, text in _pairs(words, names, help_=help_):
+    for option, text in option_pairs(words, names, help_=help_):
         value = read_value(option, text)
         if option in RUN_OPTIONS:
             run[option.name] = value
@@ -145,11 +145,11 @@ def help_text(plan: type[KernelPlan], title: str, command: str) -> str:
     width = max(len(_syntax(option)) for group in groups.values() for option in group)
     lines = [f"usage: {command} [--option=value …]", "", *_wrapped(f"{title}: {about}", 0)]
     for name, group in groups.items():
-        lines += ["", name, *(line for option in group for line in _entry(option, width))]
+        lines += ["", name, *(line for option in group for line in entry(option, width))]
     return "\n".join([*lines, "", "Every command takes --debug (a traceback for errors)."]) + "\n"
 
 
-def _pairs(
+def option_pairs(
     words: list[str], names: Mapping[str, PlanOption], help_: str = "", strict: bool = True
 ) -> Iterator[tuple[PlanOption, str]]:
     """Options with their texts: `--name=value`, `--name value`, or `--name` for a flag."""
@@ -200,7 +200,8 @@ def _syntax(option: PlanOption) -> str:
     return f"  --{option.name}{'=' if word else ''}{word}"
 
 
-def _entry(option: PlanOption, width: int) -> list[str]:
+def entry(option: PlanOption, width: int) -> list[str]:
+    """Its lines of a help text, with the text from column `width` + 3 on."""
     default = "" if option.default in ("", None) else str(option.default)
     if option.kind is bool:
         off = f"; --{option.name}=false: not"

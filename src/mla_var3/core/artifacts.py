@@ -66,6 +66,11 @@ def profile_folder(root: Path, mode: str, kernel: str, params: str, timestamp: s
     return root / mode / kernel / params / timestamp
 
 
+def shape_log(position: int) -> str:
+    """`worker-2.log`: what the child of the shape at `position`, from 0, said before it failed."""
+    return f"worker-{position + 1}.log"
+
+
 def tiling_file(stage: str) -> str:
     """`tiling/latent.json`: the tiling that was used for a stage."""
     return f"{TILING}/{stage}.json"

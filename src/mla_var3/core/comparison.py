@@ -25,6 +25,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     tool: str
     """What took the times: `event`, `ncu`, `nsys`."""
+    kernel: str | None = None
+    """Of a stored run; what ran side by side had the same inputs and gave the same result."""
     gpu: str | None = None
     """Exact product name; of a CPU its model."""
     power_limit_w: float | None = None
@@ -54,6 +56,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     revision: str = ""
     """Of git, where the code was taken from there."""
     source_sha256: str = ""
+    """Of the plan's file."""
+    code_sha256: str = ""
+    """Of that file and all kernel files that it imports."""
     tilings: dict[str, dict[str, Value | None]] = {}
     launches: int | None = None
     """Kernels in one call; None: not counted."""

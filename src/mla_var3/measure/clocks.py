@@ -73,6 +73,20 @@ def driver_version(uuid: str, search_path: str | None = None, run: Run | None = 
     return None if isinstance(answer, str) or not _is_told(answer[0]) else answer[0]
 
 
+def power_limit_w(
+    uuid: str, search_path: str | None = None, run: Run | None = None
+) -> float | None:
+    """Watt that the driver holds the device to; None where it cannot be asked."""
+    tool = shutil.which(TOOL, path=search_path)
+    if tool is None or not uuid:
+        return None
+    answer = _query(run or run_tool, tool, uuid, ("enforced.power.limit",))
+    try:
+        return None if isinstance(answer, str) else float(answer[0])
+    except ValueError:
+        return None
+
+
 def other_processes(
     uuid: str, search_path: str | None = None, run: Run | None = None
 ) -> int | None:

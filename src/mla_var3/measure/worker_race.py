@@ -42,9 +42,8 @@ def race(spec: WorkerSpec) -> None:
     """Check all, warm up in turn, run the rounds, and save."""
     by = timing.settings(spec.device, spec.settings)
     chosen = rounds.settings(spec.protocol)
-    names = [f"contender {at + 1}" for at in range(1 + len(spec.rivals))]
     least = int(2 * chosen["rounds"] * (1 + chosen["least_calls"]))
-    sides = prepare_sides(spec, names, least)
+    sides = prepare_sides(spec, least)
     flush = int(by["flush_caches"] * sides.machine.flush_cache_bytes)
     timers = [timer_of(side, spec, flush) for side in sides.prepared]
     warm = rounds.warm_up(timers, by)
@@ -67,7 +66,7 @@ def race(spec: WorkerSpec) -> None:
         timer=timers[0].name,
         queueing=queueing,
         flush=flush_words(flush),
-        warnings=check_sides(sides, poisoned, names),
+        warnings=check_sides(sides, poisoned),
     )
     (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))
 

@@ -39,6 +39,8 @@ class Sides(NamedTuple):
     machine: Machine
     checksums: tuple[int, ...]
     """Of the inputs."""
+    names: tuple[str, ...]
+    """What errors call them."""
 
     def again(self) -> Prepared:
         """A second build of the first, with outputs of its own."""
@@ -46,12 +48,13 @@ class Sides(NamedTuple):
         return bind(first.plan, first.inputs)
 
 
-def prepare_sides(spec: WorkerSpec, names: Sequence[str], calls: int) -> Sides:
+def prepare_sides(spec: WorkerSpec, calls: int) -> Sides:
     """The job's plan and its rivals on the inputs of the first, each checked against its reference.
 
-    `names` are what errors call them; `calls` of each will be made at least. Raises
-    `NotComparable` where they take other inputs, `KernelFailed` for a wrong result.
+    `calls` of each will be made at least. Raises `NotComparable` where they take other inputs,
+    `KernelFailed` for a wrong result.
     """
+    names = spec.labels or tuple(f"plan {at + 1}" for at in range(1 + len(spec.rivals)))
     made = (plan_of(spec), *map(plan_of, spec.rivals))
     plans = [on_device(plan, spec.device) for plan in made]
     if not spec.device.startswith("cuda"):
@@ -67,7 +70,8 @@ def prepare_sides(spec: WorkerSpec, names: Sequence[str], calls: int) -> Sides:
     errors = tuple(
         _checked(side, name, expected, before) for side, name in zip(prepared, names, strict=True)
     )
-    return Sides(tuple(prepared), errors, machine_of(spec, with_peaks=False), before)
+    machine = machine_of(spec, with_peaks=False)
+    return Sides(tuple(prepared), errors, machine, before, names)
 
 
 def timer_of(prepared: Prepared, spec: WorkerSpec, flush_bytes: int) -> EventTimer | CpuTimer:
@@ -106,14 +110,12 @@ def poison_sides(prepared: Sequence[Prepared]) -> list[tuple[tuple[str, Tensor],
     return [poison_outputs(side) for side in prepared]
 
 
-def check_sides(
-    sides: Sides, poisoned: list[tuple[tuple[str, Tensor], ...]], names: Sequence[str]
-) -> tuple[str, ...]:
+def check_sides(sides: Sides, poisoned: list[tuple[tuple[str, Tensor], ...]]) -> tuple[str, ...]:
     """Doubts about what was written while it was timed; `KernelFailed` where a side wrote nothing,
     or wrote into what both read.
     """
     doubts: list[str] = []
-    for side, pattern, name in zip(sides.prepared, poisoned, names, strict=True):
+    for side, pattern, name in zip(sides.prepared, poisoned, sides.names, strict=True):
         try:
             doubts += [f"{name}: {doubt}" for doubt in check_outputs(side, pattern)]
         except KernelFailed as error:

@@ -63,6 +63,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Figures that replace those of conf/event.json, by name: shorter limits for a test."""
     protocol: dict[str, float] = {}
     """The same of conf/compare.json: of its `settings` (compare), of `race`."""
+    labels: tuple[str, ...] = ()
+    """What errors call the plan and its rivals."""
     floor_pct: float = 0.0
     """Of the task `compare`: changes below it are none."""
     shapes: int = 1

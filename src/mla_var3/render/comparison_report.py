@@ -69,6 +69,7 @@ def _sides(comparison: Comparison) -> list[tuple[str, ...]]:
         row("language", *(side.language for side in sides)),
         row("git revision", *(side.revision for side in sides)),
         row("source sha256", *(side.source_sha256[:12] for side in sides)),
+        row("with its imports", *(side.code_sha256[:12] for side in sides)),
         row("kernels a call", *("" if s.launches is None else str(s.launches) for s in sides)),
     ]
     stages = dict.fromkeys(stage for side in sides for stage in side.tilings)

@@ -62,4 +62,5 @@ FORMATS = {
     "comparison": Format("core.comparison", "Comparison", "shapes", "shape"),
     "comparison-verdict": Format("render.comparison_machine", "ComparisonDocument"),
     "race": Format("core.race", "Race", "rounds", "round"),
+    "race-standings": Format("render.race_screen", "RaceDocument", "standings", "contender"),
 }
