@@ -72,7 +72,7 @@ def _import(options: Import) -> int:
     names += [name for name in (*deep, *timeline) if (result.out_dir / name).exists()]
     step = "" if options.out_dir else ". Next: mla list"
     say(f"stored {', '.join(names)}{step}")
-    _say_kept(result.out_dir, Path(options.file), options.no_keep)
+    _say_kept(result.out_dir, options.no_keep)
     if result.no_contract and result.profile.mode != "nsys":
         raise NoUsableData(result.no_contract)
     if result.profile.fault == "TRUNCATED":
@@ -80,11 +80,10 @@ def _import(options: Import) -> int:
     return 0
 
 
-def _say_kept(folder: Path, file: Path, left_out: bool) -> None:
+def _say_kept(folder: Path, left_out: bool) -> None:
     """Whether the report itself lies in the folder, for it names the host."""
     said = texts()
     if (folder / artifacts.FULL_REPORT).is_file():
         say(said.texts["kept"].format(file=artifacts.FULL_REPORT))
     elif (folder / artifacts.SASS).is_dir() and not left_out:
-        size, limit = file.stat().st_size / 1e6, said.keep_bytes / 1e6
-        say(said.texts["too_large"].format(size=f"{size:,.0f}", limit=f"{limit:,.0f}"))
+        say(said.texts["too_large"].format(limit=f"{said.keep_bytes / 1e6:,.0f}"))

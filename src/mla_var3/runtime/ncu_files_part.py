@@ -122,7 +122,7 @@ def _write_ptx(job: Job, launch: Launch, details: LaunchDetails) -> tuple[str, t
         return name, ()
     lines = render_ptx_lines(details)
     if lines is None:
-        return "", (texts().texts["no_ptx"],)
+        return "", (texts().texts["no_instructions" if details.instructions is None else "no_ptx"],)
     name = artifacts.ptx_lines_file(launch.folder)
     _put(job, name, lines)
     return name, ()

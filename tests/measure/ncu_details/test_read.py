@@ -317,3 +317,28 @@ def test_ghosts_and_interrupted_launches_have_their_name_only(recording: Recordi
     assert whole.sections and whole.counters == 1337
     for position, launch in enumerate(others, start=1):
         assert launch == LaunchDetails(position=position, kernel=launch.kernel)
+
+
+def test_code_is_disassembled_once_only_where_the_report_holds_one_of_that_name(
+    recording: Recording,
+) -> None:
+    path = recording("attention_full")
+    asked: list[int] = []
+
+    def counted(action: Any, mark: str) -> Edited:
+        def text(counter: int) -> str:
+            asked.append(counter)
+            return f"{action.sass_by_pc(counter)} {mark}"
+
+        return Edited(action, sass_by_pc=text)
+
+    action = actions_of(path)[0]
+    first, second = _read(counted(action, "a"), counted(action, "b"), path=path)
+    # the report holds the code of fa_fwd once: the second launch is the same code
+    assert first.instructions == second.instructions and len(asked) == 943
+    asked.clear()
+    first, second = _read(counted(action, "a"), counted(action, "b"))
+    assert first.instructions is not None and second.instructions is not None
+    assert len(asked) == 2 * 943
+    assert {text[-1] for text in first.instructions.sass} == {"a"}
+    assert {text[-1] for text in second.instructions.sass} == {"b"}

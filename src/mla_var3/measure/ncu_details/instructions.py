@@ -16,10 +16,11 @@ _FUNCTION_ALIGNMENT = 128
 _INSTRUCTION_BYTES = 16
 _ADDRESS = re.compile(r"0x[0-9a-f]{7,}")
 _PROBES = 9
-_PROBED = 32
-"""Instructions, at least, that are compared before known texts are taken."""
 _FARTHEST = 1 << 26
 """A function's start lies no farther before its first counted instruction."""
+
+Texts = dict[tuple[int, ...], tuple[str, ...]]
+"""Machine code of one kernel by the offsets of its instructions."""
 
 
 class _Frame(NamedTuple):
@@ -47,12 +48,10 @@ class _Ids(NamedTuple):
     rows: tuple[int, ...] | None
 
 
-def read_instructions(
-    action: Any, names: Sequence[str], texts: dict[tuple[int, ...], tuple[str, ...]]
-) -> Located | None:
+def read_instructions(action: Any, names: Sequence[str], texts: Texts) -> Located | None:
     """The table, from counters that have a value by instruction; None where there are none.
 
-    `texts` keeps machine code by its offsets: launches of one kernel need not be disassembled anew.
+    `texts` are of launches with the very same code, which need not be disassembled anew.
     """
     wanted = spec().instructions
     found = [name for name in names if _by_number(action, name)]
@@ -172,18 +171,11 @@ def _identifiers(metric: Any) -> list[int]:
 
 
 def _machine_code(
-    action: Any,
-    frame: _Frame,
-    offsets: tuple[int, ...],
-    texts: dict[tuple[int, ...], tuple[str, ...]],
+    action: Any, frame: _Frame, offsets: tuple[int, ...], texts: Texts
 ) -> tuple[str, ...]:
-    """Text of every instruction; the known ones of these offsets where samples of them agree."""
-    known = texts.get(offsets)
-    if known is not None:
-        rows = range(0, len(offsets), max(1, len(offsets) // _PROBED))
-        if all(_sass(action, frame.addresses[row], frame) == known[row] for row in rows):
-            return known
-    texts[offsets] = tuple(_sass(action, address, frame) for address in frame.addresses)
+    """Text of every instruction, disassembled once for each kernel."""
+    if offsets not in texts:
+        texts[offsets] = tuple(_sass(action, address, frame) for address in frame.addresses)
     return texts[offsets]
 
 

@@ -1,11 +1,13 @@
 """The details of a report's launches, one at a time: the library keeps all that was looked at."""
 
+import mmap
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from mla_var3.core.ncu_details import LaunchDetails
-from mla_var3.measure.ncu_details.instructions import read_instructions
+from mla_var3.measure.ncu_details.instructions import Texts, read_instructions
 from mla_var3.measure.ncu_details.rules import read_rule_results
 from mla_var3.measure.ncu_details.sections import read_sections
 from mla_var3.measure.ncu_details.sources import read_markers, read_sources
@@ -16,7 +18,9 @@ from mla_var3.measure.ncu_details.tables import (
     read_series,
     read_stalls,
 )
+from mla_var3.measure.ncu_reader import blocks
 from mla_var3.measure.ncu_reader.launches import Launch, launches_at
+from mla_var3.measure.ncu_reader.machine_code import EmbeddedCode
 from mla_var3.measure.ncu_reader.module import open_report
 from mla_var3.measure.ncu_reader.part import quiet
 
@@ -30,16 +34,27 @@ def read_details(
     that the library cannot show, or inside which the profiler was stopped, has its name only.
     """
     wanted = set(positions)
-    with quiet():
-        opened = open_report(module, report)
-        texts: dict[tuple[int, ...], tuple[str, ...]] = {}
-        for launch in launches_at(module, opened, wanted):
-            yield _details(launch, texts, look)
+    texts: dict[str, Texts] = {}
+    with _code_of(report) as code, quiet():
+        for launch in launches_at(module, open_report(module, report), wanted):
+            # launches of one name may have been compiled apart
+            one = code.has_one(launch.mangled_name)
+            own = texts.setdefault(launch.mangled_name, {}) if one else {}
+            yield _details(launch, own, look)
 
 
-def _details(
-    launch: Launch, texts: dict[tuple[int, ...], tuple[str, ...]], look: bool
-) -> LaunchDetails:
+@contextmanager
+def _code_of(report: Path) -> Iterator[EmbeddedCode]:
+    if report.stat().st_size == 0:
+        # nothing to map; the library then shows no launch either
+        yield EmbeddedCode(b"", ())
+        return
+    with report.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with memoryview(data) as view:
+            yield EmbeddedCode(view, blocks.walk(view).code)
+
+
+def _details(launch: Launch, texts: Texts, look: bool) -> LaunchDetails:
     bare = LaunchDetails(position=launch.position, kernel=launch.full_name)
     if launch.ghost or launch.interrupted:
         return bare
@@ -50,9 +65,7 @@ def _details(
         return bare
 
 
-def _read_launch(
-    launch: Launch, texts: dict[tuple[int, ...], tuple[str, ...]], look: bool
-) -> LaunchDetails:
+def _read_launch(launch: Launch, texts: Texts, look: bool) -> LaunchDetails:
     """All details of one whole launch."""
     action = launch.action
     names = [str(name) for name in action.metric_names()]

@@ -75,6 +75,10 @@ class EmbeddedCode:
 
         return read
 
+    def has_one(self, mangled: str) -> bool:
+        """Whether all launches of that name ran the same code: the report holds one, and it."""
+        return bool(mangled) and self._only(mangled) is not None
+
     def _only(self, name: str) -> Code | None:
         """The kernel's code; None where several modules have different code of that name."""
         found = self._functions.get(name, [])

@@ -48,7 +48,7 @@ def import_report(
         artifacts.PROFILES, MODE, read.stem, PARAMS, timestamp(now)
     )
     with new_folder(wanted) as folder:
-        warnings = _write_details(file, profile, folder.work, keep)
+        warnings = _write_details(file, profile, folder.work, keep, progress)
         profile = msgspec.structs.replace(profile, warnings=(*profile.warnings, *warnings))
         save_profile(profile, folder.work)
         reports = write_reports(folder.work, devices)
@@ -60,7 +60,9 @@ def import_report(
     )
 
 
-def _write_details(file: Path, profile: Profile, work: Path, keep: bool) -> tuple[str, ...]:
+def _write_details(
+    file: Path, profile: Profile, work: Path, keep: bool, progress: Progress | None
+) -> tuple[str, ...]:
     """What a full report holds beyond its record; returns warnings. A CSV export holds no more."""
     from mla_var3.measure.ncu_reader.read import plain_report
     from mla_var3.runtime.ncu_files import write_ncu_files
@@ -70,4 +72,4 @@ def _write_details(file: Path, profile: Profile, work: Path, keep: bool) -> tupl
             return ()
         if keep and plain.stat().st_size <= texts().keep_bytes:
             shutil.copyfile(plain, work / artifacts.FULL_REPORT)
-        return write_ncu_files(plain, profile, work, {})
+        return write_ncu_files(plain, profile, work, {}, progress=progress)
