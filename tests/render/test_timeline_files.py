@@ -42,7 +42,7 @@ def test_tables_hold_the_spans_in_microseconds(name):
         call = timeline.calls[operation.call]
         assert round(1000 * float(row["call_start_us"])) == call.start
         waited = operation.start - call.start
-        assert row["latency_us"] in ("", f"{waited / 1000:.3f}")
+        assert row["latency_us"] in ("", str(waited / 1000))
         assert (row["latency_us"] == "") == (row["stream_state"] == "queued")
     kernels = [row for row in rows(view, artifacts.KERNELS_CSV) if row["scope"] == "capture"]
     assert sum(int(row["launches"]) for row in kernels) == len(timeline.operations)
@@ -66,8 +66,8 @@ def test_overlap_and_gaps_stand_in_their_tables(concurrent):
         (row["scope"], row["a"], row["b"]): row for row in rows(concurrent, artifacts.OVERLAP_CSV)
     }
     capture = pairs["capture", "stream 13", "stream 17"]
-    assert (capture["overlap_us"], capture["without_memsets_us"]) == ("512.610", "507.970")
-    assert (capture["kernels_us"], capture["verdict"]) == ("0.000", "")
+    assert (capture["overlap_us"], capture["without_memsets_us"]) == ("512.61", "507.97")
+    assert (capture["kernels_us"], capture["verdict"]) == ("0.0", "")
     window = pairs["window", "stream 13", "stream 17"]
     assert (window["verdict"], window["overlapped_iterations"]) == ("overlapped", "3")
     gaps = rows(concurrent, artifacts.GAPS_CSV)
@@ -96,7 +96,7 @@ def test_stages_of_a_plan_stand_beside_the_streams():
         if row["level"] == "stages"
     ]
     assert [(row["a"], row["b"], row["overlap_us"], row["verdict"]) for row in judged] == [
-        ("matmul", "copy", "200.000", "overlapped")
+        ("matmul", "copy", "200.0", "overlapped")
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple
 
-from mla_var3.analyse.timeline_spans import between, length, merge
+from mla_var3.analyse.timeline_spans import Span, between, length, merge
 from mla_var3.analyse.timeline_window import SlowCall, Window
 from mla_var3.analyse.timeline_work import Work, is_sync, limit
 from mla_var3.core.timeline_findings import Gap, GapCause
@@ -145,8 +145,7 @@ class Finder:
         return found
 
     def _left_out(self, begin: int, end: int) -> int:
-        cut = self._window.cut
-        return length(between(cut, begin, end)) if cut else 0
+        return _covered(self._window.cut, begin, end)
 
     def _why(self, begin: int, end: int, before: int) -> _Why:
         """What the host did in a gap before an operation."""
@@ -158,7 +157,7 @@ class Finder:
         call, share, inside = host.within(begin, end)
         outside = end - begin - inside
         main = self._main * (end - begin)
-        if self._slow and length(between(self._slow, begin, end)) >= main:
+        if _covered(self._slow, begin, end) >= main:
             return _Why("first launch", call, share, -1, outside)
         if calls[launch].start < begin:
             return _Why("on the device", call, share, -1, outside)
@@ -167,3 +166,10 @@ class Finder:
         if running >= 0 and is_sync(names[calls[running].name]):
             return _Why("synchronise", call, share, running, outside)
         return _Why("call" if share >= main else "host", call, share, -1, outside)
+
+
+def _covered(spans: list[Span], begin: int, end: int) -> int:
+    """How much of a gap spans cover; most gaps lie far from all of them."""
+    if not spans or end <= spans[0][0] or begin >= spans[-1][1]:
+        return 0
+    return length(between(spans, begin, end))

@@ -70,11 +70,11 @@ class _Before:
 
     def _joined(self, start: int, since: int) -> list[int]:
         """What ended between, if the last of it ended just before the start: one a stream."""
-        latest = self._all.by(start)
+        latest = self._all.pass_to(start)
         end = self._operations[latest].end if latest >= 0 else since
         if end <= since or start - end > self._join:
             return []
-        ended = [lane.by(start) for lane in self._lanes]
+        ended = [lane.pass_to(start) for lane in self._lanes]
         return [at for at in ended if at >= 0 and self._operations[at].end > since]
 
     def _waited_for(self, call: Call) -> int:
@@ -95,10 +95,20 @@ class _Ended:
         self._order = sorted(positions, key=lambda at: operations[at].end)
         self._ends = [operations[at].end for at in self._order]
 
+        self._passed = 0
+
     def by(self, time: int) -> int:
         """The operation that ended last, no later than a time; -1: none had."""
         number = bisect_right(self._ends, time) - 1
         return self._order[number] if number >= 0 else -1
+
+    def pass_to(self, time: int) -> int:
+        """The same, for times that never go back: without a search."""
+        ends, at = self._ends, self._passed
+        while at < len(ends) and ends[at] <= time:
+            at += 1
+        self._passed = at
+        return self._order[at - 1] if at else -1
 
 
 def _waits(work: Work) -> dict[tuple[int, int], tuple[list[int], list[int]]]:

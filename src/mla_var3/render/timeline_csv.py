@@ -37,8 +37,9 @@ def _file(rows: Iterable[Row]) -> bytes:
     return text.getvalue().encode()
 
 
-def _us(ns: float | None) -> str | None:
-    return None if ns is None else f"{ns / 1e3:.3f}"
+def _us(ns: float | None) -> float | None:
+    """Written by its shortest digits: whole nanoseconds have at most three decimals."""
+    return None if ns is None else ns / 1e3
 
 
 def _pct(value: float | None) -> str | None:
@@ -114,10 +115,10 @@ def _launches(view: TimelineView) -> Iterator[Row]:
             names[operation.shape],
             *_key(operation),
             calls[operation.call] if call else None,
-            _us(call.start) if call else None,
-            _us(call.end - call.start) if call else None,
-            _us(operation.start),
-            _us(operation.end - operation.start),
+            call.start / 1e3 if call else None,
+            (call.end - call.start) / 1e3 if call else None,
+            operation.start / 1e3,
+            (operation.end - operation.start) / 1e3,
             launch.state,
             _us(launch.latency_ns),
             _us(launch.queue_ns),
@@ -196,11 +197,11 @@ def _gaps(view: TimelineView) -> Iterator[Row]:
         yield (
             "device" if gap.stream is None else "stream",
             *((gap.device, None, None, None) if gap.stream is None else _key(gap.stream)),
-            _us(gap.begin),
-            _us(gap.length_ns),
+            gap.begin / 1e3,
+            (gap.end - gap.begin) / 1e3,
             gap.cause,
             calls[gap.call],
-            _us(gap.call_ns) if gap.call >= 0 else None,
+            gap.call_ns / 1e3 if gap.call >= 0 else None,
             calls[gap.waited],
             _us(gap.outside_ns),
             names[operations[gap.after].shape],
