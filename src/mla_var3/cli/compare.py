@@ -130,17 +130,17 @@ def refuse_without_gpu(plans: tuple[type[KernelPlan], ...], device: str, command
 
 def _check_count(words: list[str], wanted: int) -> None:
     """As many sides as are compared."""
+    missing = [w for w in words if "/" in w and not w.endswith(".py") and ":" not in w]
+    if missing:
+        raise BadArgument(
+            f"NOT_FOUND {Path(missing[0]).name}: no such profile; mla list shows them"
+        )
     sides = len(words) - 1 if is_versions(words) else len(words)
     if sides == wanted:
         return
     typed = " ".join(words)
     if wanted == 1:
         raise BadArgument(f"--baseline is the first side: give one other, not {sides} ({typed})")
-    missing = [w for w in words if ("/" in w and not w.endswith(".py") and ":" not in w)]
-    if missing:
-        raise BadArgument(
-            f"NOT_FOUND {Path(missing[0]).name}: no such profile; mla list shows them"
-        )
     kernels = sorted({file.kernel for file in list_kernels()})
     hint = "" if words[0] in kernels or ":" in words[0] else nearest(words[0], kernels)
     raise BadArgument(

@@ -147,7 +147,7 @@ def _same_inputs(
     if described[0] != described[1]:
         texts = (json.dumps(each).replace('"', "") for each in described)
         raise NotComparable(
-            f"{first} and {name} take other inputs: {next(texts)} against {next(texts)}"
+            f"not comparable: {first} and {name} take other inputs, {next(texts)} and {next(texts)}"
         )
 
 

@@ -39,7 +39,8 @@ def render_list(profiles: Sequence[StoredProfile], root: str) -> str:
     lines += [shorten(f"damaged: {entry.folder}: {entry.damage}", WIDTH) for entry in damaged]
     numbers = f"{len(sound)} stored" + (f", {len(damaged)} damaged" if damaged else "")
     newest = max(sound, key=lambda profile: profile.time, default=None)
-    step = f". Next: mla diagnose {root}/{newest.folder}" if newest else "."
+    verb = "report" if newest and newest.mode in ("compare", "race") else "diagnose"
+    step = f". Next: mla {verb} {root}/{newest.folder}" if newest else "."
     last = [numbers + step] if len(numbers + step) <= WIDTH else [numbers + ".", step[2:]]
     return "\n".join([*lines, "", *last]) + "\n"
 

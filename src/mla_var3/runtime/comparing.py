@@ -16,6 +16,7 @@ from mla_var3.core.comparison import (
     Floors,
     QuadRun,
     Shape,
+    Side,
     save_comparison,
 )
 from mla_var3.core.comparison_verdict import ComparisonVerdict
@@ -181,7 +182,7 @@ class _Run:
             cache=options.cache,
             settings=options.settings,
             rivals=(plan_spec(pair[1]),),
-            labels=(f"A ({a.label})", f"B ({b.label})"),
+            labels=_names(a, b),
             protocol=options.protocol,
             floor_pct=self.comparison.floors.pct,
             shapes=len(self.comparison.shapes),
@@ -218,6 +219,13 @@ class _Run:
         log = self._folder / artifacts.WORKER_LOG
         if log.is_file():
             log.rename(self._folder / artifacts.shape_log(at))
+
+
+def _names(a: Side, b: Side) -> tuple[str, str]:
+    """What errors call them: `side A (v1)`, with their kernels where these differ."""
+    words = (s.label if a.kernel == b.kernel else f"{s.kernel} {s.label}" for s in (a, b))
+    first, second = words
+    return f"side A ({first})", f"side B ({second})"
 
 
 def shapes_folder(plans: Sequence[KernelPlan]) -> str:

@@ -26,7 +26,8 @@ from mla_var3.core.record_file import load_profile
 from mla_var3.core.timing import Timing, load_timing
 from mla_var3.measure import quads
 from mla_var3.runtime.comparing import MODE, CompareOptions, ComparisonResult
-from mla_var3.runtime.comparison_reports import is_comparison, write_comparison_reports
+from mla_var3.runtime.comparison_files import is_comparison
+from mla_var3.runtime.comparison_reports import write_comparison_reports
 from mla_var3.runtime.store import new_folder, timestamp
 
 OPTIONS = CompareOptions()

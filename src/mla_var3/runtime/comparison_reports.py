@@ -13,6 +13,9 @@ from mla_var3.render.comparison_report import render_comparison_report
 from mla_var3.render.comparison_screen import render_comparison
 from mla_var3.render.race_report import render_race_report
 from mla_var3.render.race_screen import render_race, render_race_json
+from mla_var3.runtime.comparison_files import is_comparison
+
+__all__ = ["Shown", "is_comparison", "show_stored", "write_comparison_reports"]
 
 Steps = tuple[tuple[str, str], ...]
 
@@ -22,14 +25,6 @@ class Shown(NamedTuple):
 
     text: str
     exit_code: int
-
-
-def is_comparison(path: Path) -> bool:
-    """Whether a folder, or a file in it, is one of a comparison or a race."""
-    folder = path if path.is_dir() else path.parent
-    if (folder / artifacts.PROFILE).is_file():
-        return False
-    return any((folder / name).is_file() for name in (artifacts.COMPARISON, artifacts.RACE))
 
 
 def write_comparison_reports(folder: Path, to: Path | None = None) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Who is compared or raced: from words such as `flash_mla v1@REV v1` to plans."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -175,4 +176,16 @@ def _labelled(found: Sequence[Contender], read: Sequence[_Word]) -> tuple[Conten
         alike = {c.plan for c, other in zip(found, keys, strict=True) if other == key}
         own = contender.plan.__name__ if word.foreign and len(alike) > 1 else label
         result.append(contender._replace(label=own))
+    return _numbered(result)
+
+
+def _numbered(found: Sequence[Contender]) -> tuple[Contender, ...]:
+    """`base #2` for the second of the same."""
+    seen: Counter[tuple[str, str]] = Counter()
+    result = []
+    for contender in found:
+        key = (kernel_name(contender.plan), contender.label)
+        seen[key] += 1
+        ending = f" #{seen[key]}" if seen[key] > 1 else ""
+        result.append(contender._replace(label=contender.label + ending))
     return tuple(result)

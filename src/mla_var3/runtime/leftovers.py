@@ -26,7 +26,7 @@ BARE_S = 60.0
 """Age of an empty folder without a mark from which on nobody marks it any more."""
 _OURS = re.compile(re.escape(PARTIAL) + "[a-z0-9_]{8}")
 _RAW_ENDINGS = (".log", ".ncu-rep", ".nsys-rep", ".sqlite")
-_RAW_NAMES = (artifacts.TIMING, artifacts.OPERATORS)
+_RAW_NAMES = (artifacts.TIMING, artifacts.OPERATORS, artifacts.COMPARISON)
 
 
 class Leftover(NamedTuple):

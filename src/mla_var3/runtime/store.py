@@ -13,6 +13,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot
 from mla_var3.core.record_file import FORMAT
 from mla_var3.render.profile_list import StoredProfile
+from mla_var3.runtime.comparison_files import is_comparison
 from mla_var3.runtime.leftovers import MARK, PARTIAL, make_pending, release, sweep
 
 
@@ -23,6 +24,24 @@ class _Head(msgspec.Struct):
     mode: str
     status: str
     created: str = ""
+
+
+class _Word(msgspec.Struct):
+    word: str
+
+
+class _Words(msgspec.Struct):
+    shapes: list[_Word]
+
+
+class _Compared(msgspec.Struct):
+    """The few fields of comparison.json that the list needs."""
+
+    verdict: _Words
+
+
+class _RaceHead(msgspec.Struct):
+    contenders: list[msgspec.Raw]
 
 
 class _ContractHead(msgspec.Struct):
@@ -97,6 +116,8 @@ def _look(folder: Path, root: Path) -> StoredProfile:
     relative = folder.relative_to(root)
     mode, kernel, params, time = relative.parts
     facts: dict[str, Any] = {"mode": mode, "kernel": kernel, "params": params, "time": time}
+    if is_comparison(folder):
+        return _look_at_comparison(folder, StoredProfile(folder=relative.as_posix(), **facts))
     try:
         head = msgspec.json.decode((folder / artifacts.PROFILE).read_bytes(), type=_Head)
         facts["status"] = head.status
@@ -108,6 +129,21 @@ def _look(folder: Path, root: Path) -> StoredProfile:
         facts["damage"] = f"{artifacts.PROFILE} cannot be read: {_reason(error)}"
     facts["bottleneck"] = _bottleneck(folder)
     return StoredProfile(folder=relative.as_posix(), **facts)
+
+
+def _look_at_comparison(folder: Path, known: StoredProfile) -> StoredProfile:
+    """Its verdict as its status; several shapes that differ are `mixed`."""
+    try:
+        if (folder / artifacts.RACE).is_file():
+            head = msgspec.json.decode((folder / artifacts.RACE).read_bytes(), type=_RaceHead)
+            return msgspec.structs.replace(known, status=f"race of {len(head.contenders)}")
+        content = (folder / artifacts.COMPARISON).read_bytes()
+        verdict = msgspec.json.decode(content, type=_Compared).verdict
+        words = {shape.word for shape in verdict.shapes}
+        return msgspec.structs.replace(known, status=words.pop() if len(words) == 1 else "mixed")
+    except (OSError, msgspec.MsgspecError) as error:
+        why = f"{artifacts.COMPARISON} or {artifacts.RACE} cannot be read: {_reason(error)}"
+        return msgspec.structs.replace(known, damage=why)
 
 
 def _bottleneck(folder: Path) -> str:
