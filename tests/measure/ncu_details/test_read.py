@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.edited_launch import Edited, actions_of, module_of, moved
+from tests.support.edited_launch import Edited, Older, actions_of, module_of, moved
 
 from mla_var3.core.ncu_details import LaunchDetails
 from mla_var3.measure.ncu_details.read import read_details
@@ -342,3 +342,21 @@ def test_code_is_disassembled_once_only_where_the_report_holds_one_of_that_name(
     assert len(asked) == 2 * 943
     assert {text[-1] for text in first.instructions.sass} == {"a"}
     assert {text[-1] for text in second.instructions.sass} == {"b"}
+
+
+def test_a_module_without_sections_and_labels_gives_all_else(recording: Recording) -> None:
+    action = actions_of(recording("cutile_mla"))[0]
+    newer, older = _read(action, Older(action))
+    assert newer.sections != older.sections
+    (section,) = older.sections
+    shown = {counter.name: (counter.value, counter.unit) for counter in section.body}
+    assert len(shown) == sum(
+        not n.startswith(("breakdown:", "group:")) for n in action.metric_names()
+    )
+    for listed in newer.sections:
+        for counter in listed.header:
+            assert shown[counter.name] == (counter.value, counter.unit)
+    assert "pip install ncu-report" in section.description
+    assert not any(counter.label for counter in section.body)
+    assert older.rules == newer.rules and older.stalls == newer.stalls
+    assert older.instructions == newer.instructions and older.sources == newer.sources

@@ -74,7 +74,7 @@ def _read_launch(launch: Launch, texts: Texts, look: bool) -> LaunchDetails:
     return LaunchDetails(
         position=launch.position,
         kernel=launch.full_name,
-        sections=read_sections(action),
+        sections=read_sections(action, names),
         rules=read_rule_results(action),
         stalls=read_stalls(launch.counters, action),
         curves=read_curves(action),

@@ -1,17 +1,24 @@
 """The report's sections with their counters, and what each throughput is made of."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from mla_var3.core.ncu_details import Breakdown, Counter, Section
 from mla_var3.measure.ncu_details.counters import counter_of, find
+from mla_var3.measure.ncu_details.spec import spec
 from mla_var3.measure.ncu_reader.rules import clean_text
 
 _BREAKDOWN, _GROUP = "breakdown:", "group:"
 _LONGEST_DESCRIPTION = 1000
 
 
-def read_sections(action: Any) -> tuple[Section, ...]:
-    """All sections by their order; () for a report without any."""
+def read_sections(action: Any, names: Sequence[str]) -> tuple[Section, ...]:
+    """All sections by their order; () for a report without any.
+
+    The modules of Nsight Compute before 2026 tell no sections: then all counters, `names`, are one.
+    """
+    if not hasattr(action, "sections"):
+        return (_all_counters(action, names),)
     sections = [_section(action, section) for section in action.sections()]
     return tuple(sorted(sections, key=lambda section: (section.order, section.name)))
 
@@ -34,6 +41,20 @@ def _section(action: Any, section: Any) -> Section:
         header=tuple(header),
         body=tuple(c for c in body if c.name not in names and not _lists(c)),
         breakdowns=tuple(_breakdown(action, part) for part in parts),
+    )
+
+
+def _all_counters(action: Any, names: Sequence[str]) -> Section:
+    counters = (find(action, name) for name in sorted(names))
+    return Section(
+        identifier="",
+        name=spec().all_counters["name"],
+        description=spec().all_counters["why"],
+        order=0,
+        parent="",
+        header=(),
+        body=tuple(c for c in counters if c is not None and not _lists(c)),
+        breakdowns=(),
     )
 
 

@@ -43,6 +43,8 @@ class Spec(msgspec.Struct, frozen=True):
     span: tuple[str, str]
     """Marks of when the launch began and ended, among the times of samples."""
     instructions: InstructionSpec
+    all_counters: dict[str, str]
+    """Name and reason of the only section, where the library tells none."""
 
 
 @cache
