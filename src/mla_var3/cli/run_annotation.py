@@ -1,6 +1,7 @@
 """`--prof_type=annotation`, the default mode, on the screen."""
 
 import sys
+from pathlib import Path
 
 from mla_var3.cli.console import say, show
 from mla_var3.cli.run_options import Typed
@@ -21,6 +22,7 @@ def run_annotation(plan: KernelPlan, typed: Typed, device: str, command: str) ->
         device=device,
         seed=typed.run.seed,
         cache="warm" if typed.run.cache == "warm" else "cold",
+        baseline=Path(typed.run.baseline) if typed.run.baseline else None,
         limit_s=float(typed.run.limit_s),
         on_wait=say,
         on_step=_step if sys.stderr.isatty() else None,

@@ -30,6 +30,7 @@ class RunOptions(NamedTuple):
     language: str | None = None
     seed: int = 0
     cache: str = "cold"
+    baseline: str = ""
     limit_s: int = 600
     collector: str = ""
     keep_raw: bool = False
@@ -51,6 +52,12 @@ _RUN: tuple[tuple[str, type, str, str], ...] = (
     ("language", str, "cutile, triton or torch", "what runs here"),
     ("seed", int, "seed of the random inputs, a whole number", "0"),
     ("cache", str, "state of the cache before each timed sample: cold or warm", "cold"),
+    (
+        "baseline",
+        str,
+        "event, annotation: the stored profile or comparison to hold it against",
+        "the newest of this problem",
+    ),
     ("limit_s", int, "time limit of a measuring child", "600 s"),
     (
         "collector",
@@ -108,6 +115,8 @@ def parse(plan: type[KernelPlan], words: list[str], help_: str) -> Typed:
     if options.cache not in ("cold", "warm"):
         raise BadArgument(f"--cache={options.cache}: cold or warm")
     _check_collector(options)
+    if options.baseline and options.prof_type not in ("event", "annotation"):
+        raise BadArgument("--baseline has a meaning for event and annotation alone")
     if options.limit_s < 1:
         raise BadArgument(f"--limit_s={options.limit_s}: must be at least 1")
     if options.seed < 0:

@@ -1,11 +1,10 @@
 """The contract of annotation mode: a row a kernel, and what changed since the last profile."""
 
-import msgspec
-
 from mla_var3.core.annotation import AnnotationRun
 from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.record import Profile
-from mla_var3.render.contract import BaselineFigure, Contract, build_contract
+from mla_var3.render.contract import Contract, build_contract
+from mla_var3.render.contract_baseline import with_baseline
 from mla_var3.render.event_contract import build_event_contract
 
 
@@ -21,13 +20,4 @@ def build_annotation_contract(
         if run.no_counters
         else build_contract(profile, diagnosis)
     )
-    before = run.before
-    if before is None or before.differs:
-        return contract
-    baseline = tuple(
-        BaselineFigure(
-            metric=item.label, previous=item.previous, current=item.current, change=item.change
-        )
-        for item in before.changes
-    )
-    return msgspec.structs.replace(contract, baseline=baseline)
+    return with_baseline(contract, run.before)

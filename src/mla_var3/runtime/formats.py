@@ -58,6 +58,7 @@ FORMATS = {
     "annotation": Format("core.annotation", "AnnotationRun"),
     "operators": Format("core.operators", "OperatorTable", "stages", "stage"),
     "ncu": Format("core.ncu_facts", "NcuFacts"),
+    "baseline": Format("core.baseline", "Baseline"),
     "spans": Format("core.timeline", "Timeline", "operations", "operation"),
     "comparison": Format("core.comparison", "Comparison", "shapes", "shape"),
     "comparison-verdict": Format("render.comparison_machine", "ComparisonDocument"),

@@ -27,6 +27,8 @@ class MeasureOptions:
     seed: int = 0
     cache: Cache = "cold"
     """State of the cache before each sample."""
+    baseline: Path | None = None
+    """A stored profile or comparison that the new profile is held against; None: the newest."""
     limit_s: float = LIMIT_S
     """Time limit of the measuring child, seconds."""
     settings: dict[str, float] = field(default_factory=dict)

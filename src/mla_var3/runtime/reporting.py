@@ -248,9 +248,13 @@ def _static_screen(read: Diagnosed, folder: Path, no_contract: str, shown: Shown
 
 
 def _event_contract(read: Diagnosed, folder: Path) -> Contract:
+    from mla_var3.core.baseline import load_baseline
+    from mla_var3.render.contract_baseline import with_baseline
     from mla_var3.render.event_contract import build_event_contract
 
-    return build_event_contract(read.profile, read.diagnosis)
+    baseline = load_baseline(folder / artifacts.BASELINE)
+    contract = build_event_contract(read.profile, read.diagnosis)
+    return with_baseline(contract, baseline.before if baseline else None)
 
 
 def _event_report(read: Diagnosed, folder: Path, no_contract: str) -> str:

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from mla_var3.analyse.across_runs import against
 from mla_var3.conf import table
 from mla_var3.core import artifacts
-from mla_var3.core.annotation import AnnotationRun, save_run
+from mla_var3.core.annotation import AcrossRuns, AnnotationRun, save_run
 from mla_var3.core.errors import BadArgument, MlaError
 from mla_var3.core.locate import folder_name, with_version
 from mla_var3.core.params import problem_folder, tiling_source
@@ -28,7 +27,7 @@ from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.ncu_command import find_ncu
 from mla_var3.measure.ncu_run import Tool
 from mla_var3.measure.worker_run import worker_environment
-from mla_var3.runtime.earlier import last_profile
+from mla_var3.runtime.baselines import find_baseline, refuse_baseline, refuse_unlike
 from mla_var3.runtime.measuring import MeasureOptions, find_gpu, kept_on_failure, need_language
 from mla_var3.runtime.on_device import plan_on, target_of_gpu
 from mla_var3.runtime.problem_files import write_problem
@@ -90,6 +89,8 @@ def annotation_profile_plan(
     plan = plan_on(plan, gpu)
     if options.gpu is None:
         need_language(plan)
+    if options.baseline:
+        refuse_baseline(plan, options.baseline)
     tool = _tool(gpu, options) if gpu else None
     now = datetime.now(UTC)
     wanted = Path(out_dir) if out_dir else _place(plan, now)
@@ -108,13 +109,16 @@ def annotation_profile_plan(
                 _step(options, "operators: torch's profiler")
                 profile, run = annotation_cpu.measure(plan, timing, run, work, options, now)
         save_profile(profile, work)
-        run = _complete(run, plan, profile, Path(out_dir) if out_dir else None)
+        beside = Path(out_dir) if out_dir else None
+        before = find_baseline(plan, profile, options.baseline, beside)
+        run = _complete(run, plan, before)
         save_run(run, work / artifacts.ANNOTATION)
         where = {"device": profile.environment.device, "seed": options.seed}
         write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
     if failed is not None:
         raise _kept(failed, folder.final)
+    refuse_unlike(before, options.baseline, folder.final)
     return ProfileResult(
         out_dir=folder.final,
         profile=reports.read.profile,
@@ -175,15 +179,12 @@ def _step(options: AnnotationOptions, what: str) -> None:
         options.on_step(what)
 
 
-def _complete(
-    run: AnnotationRun, plan: KernelPlan, profile: Profile, beside: Path | None
-) -> AnnotationRun:
-    """The run with where each tiling came from, and the last stored profile beside this one."""
-    earlier = last_profile(plan, MODE, beside)
+def _complete(run: AnnotationRun, plan: KernelPlan, before: AcrossRuns | None) -> AnnotationRun:
+    """The run with where each tiling came from, and what it is held against."""
     return msgspec.structs.replace(
         run,
         tilings={
             stage: tiling_source(plan, stage) for stage in plan.tilings() if stage in plan.TILINGS
         },
-        before=against(*earlier, profile) if earlier else None,
+        before=before,
     )

@@ -25,6 +25,12 @@ from mla_var3.measure.timing_record import read_stages, read_whole, target_of, w
 from mla_var3.measure.worker_event import RESULT, Compiled
 from mla_var3.measure.worker_run import run_worker
 from mla_var3.measure.worker_spec import spec_for
+from mla_var3.runtime.baselines import (
+    find_baseline,
+    refuse_baseline,
+    refuse_unlike,
+    store_baseline,
+)
 from mla_var3.runtime.measuring import (
     MeasureOptions,
     device_lock,
@@ -62,6 +68,8 @@ def event_profile_plan(
     gpu = find_gpu(plan, options.device)
     plan = plan_on(plan, gpu)
     need_language(plan)
+    if options.baseline:
+        refuse_baseline(plan, options.baseline)
     now = datetime.now(UTC)
     wanted = (
         Path(out_dir)
@@ -76,9 +84,13 @@ def event_profile_plan(
             timing = time_plan(plan, gpu, work, bench_runs, options)
             profile = event_profile(plan, timing, work, now)
         save_profile(profile, work)
+        beside = Path(out_dir) if out_dir else None
+        before = find_baseline(plan, profile, options.baseline, beside)
+        store_baseline(before, options.baseline, work)
         where: dict[str, Value] = {"device": timing.machine.device, "seed": options.seed}
         write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
+    refuse_unlike(before, options.baseline, folder.final)
     return ProfileResult(
         out_dir=folder.final,
         profile=reports.read.profile,
