@@ -3,6 +3,7 @@
 from mla_var3 import conf
 from mla_var3.core import artifacts, units
 from mla_var3.core.annotation import AcrossRuns
+from mla_var3.core.record import Stage
 from mla_var3.render.annotation_screen import before_text, measure_text, notes, tune_text
 from mla_var3.render.annotation_tables import (
     Rows,
@@ -21,6 +22,8 @@ from mla_var3.render.markdown import md, md_list, md_table, value_text
 from mla_var3.render.report import kernel_section
 
 ALL_KERNELS = 100
+DESCRIBED = 10
+"""Launches described in full: the longest, one of each kernel and grid."""
 OPERATORS_SHOWN = 15
 PLOT = f"![roofline: TFLOP/s over FLOP/byte, a point a stage]({artifacts.ROOFLINE_PLOT})"
 GPU_LEGEND = (
@@ -50,8 +53,9 @@ def render_annotation_report(view: AnnotationView, no_contract: str = "") -> str
     lines += _against(view.run.before)
     lines += _tiling(view)
     if not is_cpu(view):
-        for position, stage in enumerate(view.profile.stages, start=1):
+        for position, stage in enumerate(_described(view), start=1):
             lines += ["", *kernel_section(position, stage, view.verdicts[stage.name])]
+        lines += _rest(view)
     lines += _conditions(view)
     lines += _figures(view)
     lines += _closing(view, no_contract)
@@ -144,6 +148,25 @@ def _tiling(view: AnnotationView) -> list[str]:
     return ["", "## Tiling", "", *md_table(rows)]
 
 
+def _described(view: AnnotationView) -> tuple[Stage, ...]:
+    """The launches to describe in full, in their order."""
+    stages = view.profile.stages
+    longest = sorted(stages, key=lambda stage: -(stage.value("duration") or 0.0))
+    first: dict[tuple[str, tuple[int, ...]], str] = {}
+    for stage in longest:
+        first.setdefault((stage.kernel, stage.grid), stage.name)
+    names = set(list(first.values())[:DESCRIBED])
+    return stages if len(stages) <= DESCRIBED else tuple(s for s in stages if s.name in names)
+
+
+def _rest(view: AnnotationView) -> list[str]:
+    left = len(view.profile.stages) - len(_described(view))
+    if not left:
+        return []
+    places = f"{artifacts.PROFILE} and {artifacts.STAGES}/"
+    return ["", f"{left} more launches stand in the table of stages, with all figures in {places}."]
+
+
 def _conditions(view: AnnotationView) -> list[str]:
     """How both parts were taken."""
     rows: Rows = [("", "")]
@@ -169,7 +192,7 @@ def _figures(view: AnnotationView) -> list[str]:
     labels = _labels()
     lines: list[str] = []
     whole = [view.profile.end_to_end] if view.profile.end_to_end else []
-    for stage in (*whole, *view.profile.groups, *view.profile.stages):
+    for stage in (*whole, *view.profile.groups, *_described(view)):
         rows: Rows = [("Figure", "Value", "Source", "From")]
         for key, metric in stage.metrics.items():
             origin = shorten(metric.raw, 90)
