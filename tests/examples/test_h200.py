@@ -29,7 +29,8 @@ def test_a_profile_is_valid_and_names_no_machine(folder: Path) -> None:
     profile = load_profile(folder)
     assert profile.environment.device == "NVIDIA H200"
     assert profile.mode == folder.name.partition("_")[0]
-    assert profile.status == "OK"
+    cut = folder.name.startswith("annotation_torch_flash_attention")
+    assert profile.status == ("PARTIAL" if cut else "OK")
     assert profile.end_to_end is not None and profile.end_to_end.metrics["duration"].value > 9e4
     parse((folder / "contract.md").read_text(encoding="utf-8"))
     check_file(folder / "contract.json")
