@@ -25,7 +25,7 @@ def against(earlier: Profile, folder: str, now: Profile) -> AcrossRuns:
         created=earlier.created,
         profile=folder,
         differs=differs,
-        notes=() if differs else _notes(earlier, now),
+        notes=() if differs else notes_between(earlier, now),
     )
     if differs or earlier.end_to_end is None or now.end_to_end is None:
         return base
@@ -65,7 +65,8 @@ def _how(whole: Stage | None) -> str | None:
     return None if metric is None else metric.raw.partition("samples, ")[2]
 
 
-def _notes(earlier: Profile, now: Profile) -> tuple[str, ...]:
+def notes_between(earlier: Profile, now: Profile) -> tuple[str, ...]:
+    """What else differs and may explain a change: `SM clock differs by +3.2 %`."""
     notes = _code_notes(earlier, now)
     clock = _clock_change(earlier.end_to_end, now.end_to_end)
     if clock is not None and abs(clock) > _CLOCK_TOLD_PCT:

@@ -86,7 +86,8 @@ def nearest(word: str, known: list[str]) -> str:
 
 def _one_line(text: str, kind: type[Any], argv: list[str], command: str) -> str:
     """What is wrong, and where to look: from tyro's words and the options that exist."""
-    names = {f"--{field.name}": field for field in dataclasses.fields(kind)}
+    fields = dataclasses.fields(kind)
+    names = {f"--{field.metadata['words'].get('name', field.name)}": field for field in fields}
     typed = [word.partition("=")[0].replace("-", "_").replace("__", "--", 1) for word in argv]
     help_ = f"(mla {command} --help)"
     unknown = [word for word in typed if word.startswith("--") and word not in names]

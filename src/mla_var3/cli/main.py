@@ -17,6 +17,8 @@ COMMANDS = {
     "run": "measure, compile or check a kernel; without a name: list the kernels",
     "compare": "two versions, plans or stored runs against each other, with a verdict",
     "race": "several plans in turn, and their ratios to the first",
+    "devlog": "the figures of a version into the development log of its kernel",
+    "doctor": "what works on this machine, found by doing it, and the fix of what does not",
     "capture-command": "the exact ncu line that records a program of your own",
     "schema": "print the format of the files, or check a file against it",
 }
@@ -109,7 +111,7 @@ def _run(words: list[str]) -> int:
         from mla_var3.core.errors import BadArgument
 
         kind = "option" if first.startswith("-") else "command"
-        hint = nearest(first, list(COMMANDS)) or f"; there are {', '.join(COMMANDS)}"
+        hint = nearest(first, list(COMMANDS)) or "; mla --help names them"
         raise BadArgument(f"no {kind} {first!r}{hint}")
     module = importlib.import_module(f"mla_var3.cli.{MODULES.get(first, first)}")
     try:

@@ -6,9 +6,11 @@ from typing import Any
 _NEEDED = object()
 
 
-def option(default: Any, help: str, *, metavar: str = "", shown: str = "") -> Any:
-    """One `--option`. `shown` says the default in words where its value would not."""
-    return _field(default, help, metavar, shown, False)
+def option(default: Any, help: str, *, metavar: str = "", shown: str = "", name: str = "") -> Any:
+    """One `--option`. `shown` says the default in words where its value would not; `name` is
+    typed where the field cannot bear it, as a word of Python.
+    """
+    return _field(default, help, metavar, shown, False, name)
 
 
 def positional(help: str, *, metavar: str, shown: str, default: Any = _NEEDED) -> Any:
@@ -16,8 +18,12 @@ def positional(help: str, *, metavar: str, shown: str, default: Any = _NEEDED) -
     return _field(default, help, metavar, shown, True)
 
 
-def _field(default: Any, help: str, metavar: str, shown: str, is_positional: bool) -> Any:
+def _field(
+    default: Any, help: str, metavar: str, shown: str, is_positional: bool, name: str = ""
+) -> Any:
     words: dict[str, Any] = {"help": help}
+    if name:
+        words["name"] = name
     if default is False and not shown:
         shown = "default: no"
     if metavar:
