@@ -19,6 +19,7 @@ from mla_var3.render.event_table import conditions
 from mla_var3.render.kernel_block import CLASS_WORDS, opportunity_text
 from mla_var3.render.layout import shorten
 from mla_var3.render.markdown import md, md_list, md_table, value_text
+from mla_var3.render.method_note import method_section
 from mla_var3.render.report import kernel_section
 
 ALL_KERNELS = 100
@@ -90,6 +91,8 @@ def _gpu(view: AnnotationView) -> list[str]:
         lines += ["", "## Stage against stage", "", *md_table(side_by_side(view))]
     else:
         lines += ["", "## The stage's figures", "", *md_table(side_by_side(view))]
+    if view.methods is not None:
+        lines += ["", "## Time by events and by ncu", "", *method_section(view.methods)]
     return lines
 
 

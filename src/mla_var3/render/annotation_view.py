@@ -5,6 +5,7 @@ import msgspec
 from mla_var3.core import units
 from mla_var3.core.annotation import AnnotationRun, RooflineRow, Roofs, WorkRow
 from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
+from mla_var3.core.methods import MethodNote
 from mla_var3.core.operators import OperatorTable
 from mla_var3.core.params import params_text
 from mla_var3.core.record import PlanIdentity, Profile, Stage
@@ -25,6 +26,8 @@ class AnnotationView(msgspec.Struct, frozen=True, kw_only=True):
     """None: the plan was not timed end to end; the run says why."""
     operators: OperatorTable | None = None
     """Of a CPU."""
+    methods: MethodNote | None = None
+    """The plan's time by events and its kernels' by ncu, where both are whole."""
 
     @property
     def verdicts(self) -> dict[str, Diagnosis]:

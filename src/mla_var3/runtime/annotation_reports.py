@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from mla_var3.analyse import compare_model, cpu_roofline
+from mla_var3.analyse.cross_method import note_of
 from mla_var3.core import artifacts
 from mla_var3.core.annotation import AnnotationRun, load_run
 from mla_var3.core.errors import NotFound
@@ -39,6 +40,7 @@ def view_of(read: Diagnosed, folder: Path) -> AnnotationView:
         rooflines=compare_model.roofline_rows(read.profile, read.device),
         work=compare_model.work_rows(read.profile, read.device),
         roofs=compare_model.roofs(read.profile, read.device),
+        methods=None if view.run.cut else note_of(read.profile),
     )
 
 
