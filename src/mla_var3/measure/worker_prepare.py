@@ -9,7 +9,7 @@ from mla_var3.core.params import check_tilings
 from mla_var3.core.plan import Kernel, KernelPlan, Runnable, Tensor, stages_of
 from mla_var3.measure.check_cost import matmul_rate, refuse_slow_cpu
 from mla_var3.measure.check_poison import PATTERNS, unwritten
-from mla_var3.measure.launch import enqueue
+from mla_var3.measure.launch import enqueue, launch_in_order
 from mla_var3.measure.worker_spec import WorkerSpec, plan_of
 
 CALLS_AT_LEAST = 4
@@ -39,7 +39,7 @@ def prepare(spec: WorkerSpec) -> Prepared:
     plan = on_device(plan_of(spec), spec.device)
     if not spec.device.startswith("cuda"):
         refuse_slow_cpu(plan, matmul_rate() / CALLS_AT_LEAST)
-    return bind(plan, make_inputs(plan, spec.device, spec.seed))
+    return bind(plan, make_inputs(plan, spec.device, spec.seed), spec.device)
 
 
 def on_device(plan: KernelPlan, device: str) -> KernelPlan:
@@ -70,13 +70,17 @@ def make_inputs(plan: KernelPlan, device: str, seed: int) -> tuple[Tensor, ...]:
         raise _unmade(error) from error
 
 
-def bind(plan: KernelPlan, inputs: tuple[Tensor, ...]) -> Prepared:
-    """The plan's stages on inputs that may not be its own, with outputs that are."""
+def bind(plan: KernelPlan, inputs: tuple[Tensor, ...], device: str) -> Prepared:
+    """The plan's stages on inputs that may not be its own, with outputs that are.
+
+    On a CPU concurrent stages run one after the other.
+    """
     try:
         runnable = plan.plan(*inputs)
     except RuntimeError as error:
         raise _unmade(error) from error
-    return Prepared(plan, inputs, runnable, lambda: enqueue(runnable))
+    run = enqueue if device.startswith("cuda") else launch_in_order
+    return Prepared(plan, inputs, runnable, lambda: run(runnable))
 
 
 def _unmade(error: RuntimeError) -> MachineCannot | KernelFailed:

@@ -41,11 +41,12 @@ class Sides(NamedTuple):
     """Of the inputs."""
     names: tuple[str, ...]
     """What errors call them."""
+    device: str
 
     def again(self) -> Prepared:
         """A second build of the first, with outputs of its own."""
         first = self.prepared[0]
-        return bind(first.plan, first.inputs)
+        return bind(first.plan, first.inputs, self.device)
 
 
 def prepare_sides(spec: WorkerSpec, calls: int) -> Sides:
@@ -65,13 +66,15 @@ def prepare_sides(spec: WorkerSpec, calls: int) -> Sides:
     for plan, name in zip(plans[1:], names[1:], strict=True):
         _same_inputs(plan, name, inputs, spec, names[0])
     before = checksums(inputs)
-    prepared = [_bound(plan, inputs, name) for plan, name in zip(plans, names, strict=True)]
+    prepared = [
+        _bound(plan, inputs, name, spec.device) for plan, name in zip(plans, names, strict=True)
+    ]
     expected = expect(first, prepared[0].runnable, inputs, spec.device, spec.seed)
     errors = tuple(
         _checked(side, name, expected, before) for side, name in zip(prepared, names, strict=True)
     )
     machine = machine_of(spec, with_peaks=False)
-    return Sides(tuple(prepared), errors, machine, before, names)
+    return Sides(tuple(prepared), errors, machine, before, names, spec.device)
 
 
 def timer_of(prepared: Prepared, spec: WorkerSpec, flush_bytes: int) -> EventTimer | CpuTimer:
@@ -157,9 +160,9 @@ def _described(x: Tensor) -> str:
     return f"{'x'.join(map(str, x.shape))} {str(x.dtype).removeprefix('torch.')}"
 
 
-def _bound(plan: KernelPlan, inputs: tuple[Tensor, ...], name: str) -> Prepared:
+def _bound(plan: KernelPlan, inputs: tuple[Tensor, ...], name: str, device: str) -> Prepared:
     try:
-        return bind(plan, inputs)
+        return bind(plan, inputs, device)
     except MlaError as error:
         error.args = (f"{name}: {error}",)
         raise
