@@ -132,8 +132,14 @@ def is_versions(words: Sequence[str]) -> bool:
     kernels = {file.kernel for file in list_kernels()}
     if words[0] not in kernels and not all(VERSION.fullmatch(word) for word in words[1:]):
         return False
+    if any(_is_file(word) for word in words[1:]):
+        return False
     others = [word.partition("@")[0] for word in words[1:]]
-    return not any(":" in w or w in kernels or w.endswith(".py") for w in others)
+    return not any(":" in other or other in kernels for other in others)
+
+
+def _is_file(word: str) -> bool:
+    return word.partition(":")[0].endswith(".py")
 
 
 def expanded(words: Sequence[str]) -> list[str]:
@@ -145,13 +151,15 @@ def expanded(words: Sequence[str]) -> list[str]:
 
 def read_word(word: str) -> _Word:
     """`[LANG:]KERNEL[:VERSION[@REV]]`, or a plan of the user's own."""
+    if _is_file(word):
+        return _Word(word, None, None, "", True)
     before, _, revision = word.partition("@")
     parts = before.split(":")
     kernels = {file.kernel for file in list_kernels()}
     language = parts.pop(0) if parts[0] in LANGUAGES and len(parts) > 1 else None
     is_version = len(parts) == 2 and (parts[0] in kernels or VERSION.fullmatch(parts[1]))
     if language is None and is_foreign(before) and not is_version:
-        if revision and not before.endswith(".py"):
+        if "@" in word:
             raise BadArgument(f"{word}: @REV is for kernels of mla_var3 itself, as in v1@HEAD~3")
         return _Word(word, None, None, "", True)
     if len(parts) > 2:
