@@ -206,7 +206,9 @@ def _reason(result: ComparisonResult, code: int) -> str:
     found = []
     for shape in result.verdict.shapes:
         if shape.word == word[code]:
-            found.append("; ".join(shape.differs) or shape.detail or _change(shape.time))
+            change = _change(shape.time) if code in (GATE_SLOWER, GATE_INCONCLUSIVE) else ""
+            told = (*shape.differs, change, shape.detail)
+            found.append(", ".join(text for text in told if text))
         elif code == 6:
             found += shape.doubts
     return "; ".join(dict.fromkeys(text for text in found if text))
