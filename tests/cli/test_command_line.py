@@ -89,9 +89,9 @@ def test_help_names_defaults_and_fits(command: str) -> None:
         (["diagnos"], "mla: no command 'diagnos'; did you mean diagnose?"),
         (
             ["frobnicate"],
-            f"mla: no command 'frobnicate'; there are {', '.join(cli.COMMANDS)}",
+            "mla: no command 'frobnicate'; mla --help names them",
         ),
-        (["--jsn"], f"mla: no option '--jsn'; there are {', '.join(cli.COMMANDS)}"),
+        (["--jsn"], "mla: no option '--jsn'; mla --help names them"),
         (["diagnose"], "mla: give at least one FILE: mla diagnose report.ncu-rep"),
         (["diagnose", "a", "--jsn"], "mla: unknown option --jsn; did you mean --json?"),
         (["diagnose", "a", "-x"], "mla: unknown option -x (mla diagnose --help)"),

@@ -7,7 +7,9 @@ from mla_var3.core.device import load_devices
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.timing import Machine
 from mla_var3.measure.clocks import driver_version, other_processes, power_limit_w, read_clocks
+from mla_var3.measure.gpu_lock import CPU
 from mla_var3.measure.gpus import Gpu
+from mla_var3.measure.noise_floor import load_floor
 from mla_var3.measure.timing_record import whole_kernel
 from mla_var3.runtime.measuring import MeasureOptions
 
@@ -76,4 +78,5 @@ def _dtype(plan: KernelPlan) -> str:
 
 def machine_floor_pct(facts: MachineFacts) -> float | None:
     """What A against A showed on this machine (`mla doctor --noise`), in percent; None: never."""
-    return None
+    floor = load_floor(facts.gpu.uuid if facts.gpu else CPU, facts.driver, facts.locked)
+    return floor.pct if floor else None
