@@ -92,16 +92,16 @@ def test_launch_bound_refuses_percent_of_peak() -> None:
 
 def test_impossible_names_the_rate_and_the_causes() -> None:
     """64 MB in 10 µs is 6.4 TB/s on a part of 4.8."""
-    settings = gpu_timing(SAMPLES).settings
+    timing = gpu_timing(SAMPLES)
     floor = Floor(nothing_ns=0.1, empty_ns=0.2)
     stage = whole(gpu_timing([10e3] * 200, floor=floor), flops=1e6, moved=64e6)
-    assert impossible(stage, settings) == (
+    assert impossible(stage, timing) == (
         "IMPOSSIBLE 6400 GB/s is 133 % of the DRAM peak; likely causes: warm cache, wrong work "
         "formula, sparse peak, kernel not run"
     )
     flops = whole(gpu_timing(SAMPLES), flops=1.1e12)
-    assert "1100 TFLOP/s is 111 % of the dense peak" in impossible(flops, settings)
-    assert impossible(whole(gpu_timing(SAMPLES), flops=1.005e12), settings) == ""  # 101.6 %
+    assert "1100 TFLOP/s is 111 % of the dense peak" in impossible(flops, timing)
+    assert impossible(whole(gpu_timing(SAMPLES), flops=1.005e12), timing) == ""  # 101.6 %
 
 
 def test_a_warm_cache_has_no_dram_roof() -> None:
@@ -112,7 +112,7 @@ def test_a_warm_cache_has_no_dram_roof() -> None:
         series=series([10e3] * 200, cache="warm"),
     )
     stage = whole(warm, flops=1e6, moved=64e6)
-    assert impossible(stage, warm.settings) == ""
+    assert impossible(stage, warm) == ""
     for key in ("bytes_share", "roofline_share", "clock_share"):
         assert stage.missing[key].startswith("warm cache")
 
@@ -121,7 +121,7 @@ def test_one_reading_of_the_clock_is_a_doubt_and_no_failure() -> None:
     assert H200 is not None
     low = 989.5 * 1620 / H200.peaks["bf16"].clock_mhz
     stage = whole(gpu_timing(SAMPLES), flops=low * 1.05 * 1e9)
-    assert impossible(stage, gpu_timing(SAMPLES).settings) == ""
+    assert impossible(stage, gpu_timing(SAMPLES)) == ""
     assert any("105 % of the roofline at the measured clock" in text for text in
                remarks(gpu_timing(SAMPLES), stage))  # fmt: skip
 

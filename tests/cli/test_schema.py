@@ -150,7 +150,7 @@ def test_a_schema_is_printed_of_every_format(capfd: Capture) -> None:
         assert cli.main(["schema", name]) == 0
         schema = json.loads(capfd.readouterr().out)
         jsonschema.Draft202012Validator.check_schema(schema)
-        assert schema["title"] == f"mla_var3/{name} 1"
+        assert schema["title"] == f"mla_var3/{name} {2 if name == 'timing' else 1}"
         assert not jsonschema.Draft202012Validator(schema).is_valid({"schema_version": 1})
 
 

@@ -95,9 +95,9 @@ def test_the_host_waits_only_when_a_batch_is_read(timer: EventTimer, torch: Fake
     first = timer.start(10, "cold")
     timer.start(10, "cold")
     assert "wait" not in torch.log
-    assert torch.log.count("spin 160000") == 20
+    assert torch.log.count("spin 280000") == 20
     begin = torch.log.index("event")
-    assert torch.log[begin - 1 : begin + 3] == ["spin 160000", "event", "call", "event"]
+    assert torch.log[begin - 1 : begin + 3] == ["spin 280000", "event", "call", "event"]
     assert timer.read(first) == [2e6] * 10  # call and stop event: 2 ms in ns
     assert torch.log.count("wait") == 1
 
@@ -136,7 +136,45 @@ def test_the_floor_is_taken_around_nothing_and_an_empty_kernel(
 
 
 def test_an_empty_batch_has_no_samples(timer: EventTimer) -> None:
-    assert timer.read([]) == []
+    assert timer.read(timer.start(0, "cold")) == []
+    assert timer.mhz_of(timer.start(3, "cold")) == []  # nobody counts cycles
+
+
+class FakeCycles:
+    """Notes rows into the log; the clock of sample i is 1000 + i MHz."""
+
+    def __init__(self, torch: FakeTorch) -> None:
+        self.torch = torch
+
+    def slots(self, count: int) -> int:
+        return count
+
+    def stamp(self, slots: int, row: int) -> None:
+        self.torch.log.append(f"note {row}")
+
+    def mhz(self, slots: int) -> list[float | None]:
+        return [1000.0 + at for at in range(slots)]
+
+
+def test_cycles_are_noted_around_the_sample_and_outside_the_events(torch: FakeTorch) -> None:
+    timer = EventTimer(lambda: torch.log.append("call"), 4000, torch, FakeCycles(torch))
+    timer.hold(80_000)
+    batch = timer.start(2, "cold")
+    one = ["write 1000", "read 1000", "spin 280000"]
+    timed = ["event", "call", "event"]
+    assert torch.log == [
+        *(*one, "note 0", *timed, "note 1"),
+        *(*one, "note 2", *timed, "note 3"),
+        "event",
+    ]
+    assert timer.read(batch) == [2e6, 2e6]
+    torch.log.clear()
+    assert timer.mhz_of(batch) == [1000.0, 1001.0]
+    assert torch.log == ["wait"]  # for the note after the last sample
+    torch.log.clear()
+    timer.calls(2)
+    assert torch.log == ["event", "call", "call", "event", "wait"]
+    assert timer.mhz_of(timer.start(0, "warm")) == []
 
 
 def test_a_fault_on_the_device_shows_when_it_is_waited_for(

@@ -74,9 +74,9 @@ def test_one_run_is_one_sample() -> None:
 @pytest.mark.parametrize(
     ("call_ns", "stop", "least", "most"),
     [
-        (20 * MILLI, "samples and time reached", 100, 120),
-        (1 * MILLI, "samples and time reached", 1000, 1020),
-        (100 * MICRO, "sample limit", 5000, 5020),
+        (20 * MILLI, "converged", 100, 120),
+        (1 * MILLI, "converged", 1000, 1020),
+        (100 * MICRO, "count", 5000, 5020),
         (500 * MILLI, "time limit", 19, 25),
         (30 * SECOND, "time limit", 1, 2),
     ],

@@ -28,6 +28,7 @@ SHORT = {
     "settle_pct": 1000.0,
     "least_busy_s": 0.0,
     "least_samples": 20.0,
+    "half_width_pct": 1000.0,
     "limit_s": 30.0,
 }
 """The limits are for a machine that does much else."""
@@ -59,7 +60,15 @@ def test_what_is_written(tmp_path: Path) -> None:
     assert timing.settings["limit_s"] == 30.0
     assert timing.machine.flush_cache_bytes >= 1 << 20
     assert timing.warm_up.calls >= 3
-    assert timing.missing["kernel count"] == "comes with a later version"
+    assert timing.missing == {
+        "clock": "the clock of a CPU is not read",
+        "kernel count": "a CPU launches no kernels",
+    }
+    assert (timing.schema_version, timing.regime, timing.distribution) == (2, "sustained", "normal")
+    (window,) = timing.series.windows_ns
+    assert 0 < window[0] < window[1] and window[1] - window[0] == pytest.approx(
+        timing.series.wall_ns, abs=2
+    )
     assert timing.warnings == (
         "shared CPU: others used 63 % of its cores, so times may be too long",
     )
@@ -67,8 +76,8 @@ def test_what_is_written(tmp_path: Path) -> None:
 
 def test_the_protocol_stops_by_itself(tmp_path: Path) -> None:
     series = timed(Doubled(), tmp_path, bench_runs=None).series
-    assert series.stop == "samples and time reached"
-    assert 20 <= len(series.samples_ns) <= 40
+    assert series.stop == "converged"
+    assert len(series.samples_ns) == 110  # ten blocks of ten, and the batch that was queued
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_the_report_has_both_roofs_the_conditions_and_the_gaps(tmp_path: Path) -
         "| Duration | 1000.0 µs | event | median of 200 samples, CUDA events, cold cache |",
         "| Registers a thread | n/a | - | no tileiras |",
         "Tiling: tile\\_m=64, latency=3",
-        "- burst regime: comes with a later version",
+        "- burst regime: not by the version that took this profile",
         "- clocks not locked: times of separate runs may differ by 15 %; compare versions "
         "interleaved, in one run",
     ):

@@ -44,7 +44,15 @@ def conditions_of(profile: Profile, timing: Timing | None) -> Conditions:
 
 
 def _with_timing(known: Conditions, timing: Timing) -> Conditions:
-    return structs.replace(known, cache=timing.series.cache, timer=timing.timer, seed=timing.seed)
+    return structs.replace(
+        known,
+        cache=timing.series.cache,
+        timer=timing.timer,
+        seed=timing.seed,
+        regime=timing.regime,
+        power_limit_w=timing.power_limit_w,
+        distribution=timing.distribution,
+    )
 
 
 def _tool(profile: Profile) -> str:

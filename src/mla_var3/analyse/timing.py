@@ -5,12 +5,18 @@ from collections.abc import Mapping
 import msgspec
 
 from mla_var3.analyse.predict import work_bytes
-from mla_var3.analyse.words import duration, gigahertz
+from mla_var3.analyse.timing_clock import (
+    below_boost,
+    is_power_limited,
+    lock_lost,
+    power_limited,
+)
+from mla_var3.analyse.words import duration
 from mla_var3.conf import table
 from mla_var3.core import stats
 from mla_var3.core.device import Device, Dtype
 from mla_var3.core.record import Metric, Stage
-from mla_var3.core.timing import Clock, Timing
+from mla_var3.core.timing import Timing
 
 SHARES = ("flops_share", "bytes_share", "roofline_share", "clock_share")
 _RATES = {
@@ -58,15 +64,35 @@ def with_rates(stage: Stage, timing: Timing, device: Device | None, dtype: str) 
     return _merged(stage, found | shares | clocked, missing | unclocked)
 
 
-def impossible(stage: Stage, settings: Mapping[str, float]) -> str:
-    """Which rate is above a peak, and what may be wrong; empty where none is."""
+def impossible(stage: Stage, timing: Timing) -> str:
+    """Which rate is above a peak, and what may be wrong; empty where none is.
+
+    At the measured clock only where that is a median of many readings: one is not the whole run.
+    """
+    most = timing.settings["impossible_pct"]
+    causes = table("event")["causes_of_impossible"]
     for key, (unit, rate, peak) in _RATES.items():
         share = stage.value(key)
-        if share is not None and share > settings["impossible_pct"]:
-            causes = table("event")["causes_of_impossible"]
+        if share is not None and share > most:
             shown = f"{stage.value(rate) or 0.0:.4g} {unit} is {share:.0f} % of the {peak}"
             return f"IMPOSSIBLE {shown}; likely causes: {causes}"
+    shares = {"burst_roofline_share": "roofline in bursts"}
+    if is_steady(timing):
+        shares |= {
+            "clock_share": "roofline at the measured clock",
+            "burst_clock_share": "roofline at the clock of the bursts",
+        }
+    for key, what in shares.items():
+        share = stage.value(key)
+        if share is not None and share > most:
+            return f"IMPOSSIBLE {share:.0f} % of the {what}; likely causes: {causes}"
     return ""
+
+
+def is_steady(timing: Timing) -> bool:
+    """Whether the clock rests on enough readings to be that of the run."""
+    least: int = table("monitor")["least_readings"]["value"]
+    return timing.clock is not None and timing.clock.readings >= least
 
 
 def remarks(timing: Timing, stage: Stage) -> tuple[str, ...]:
@@ -76,6 +102,8 @@ def remarks(timing: Timing, stage: Stage) -> tuple[str, ...]:
         for text in (
             _launch_bound(timing, stage),
             _at_clock_impossible(timing, stage),
+            power_limited(timing),
+            lock_lost(timing.clock),
             *timing.warnings,
             _unsettled(timing),
             _drift(timing, stage),
@@ -176,7 +204,7 @@ def _launch_bound(timing: Timing, stage: Stage) -> str:
 def _at_clock_impossible(timing: Timing, stage: Stage) -> str:
     """One reading of the clock is not the whole run, so this is a doubt and no failure."""
     share = stage.value("clock_share")
-    if share is None or share <= timing.settings["impossible_pct"]:
+    if share is None or share <= timing.settings["impossible_pct"] or is_steady(timing):
         return ""
     return (
         f"{share:.0f} % of the roofline at the measured clock: the clock was read once and was "
@@ -231,15 +259,9 @@ def _clock_remarks(timing: Timing) -> list[str]:
     clock = timing.clock
     if clock is None:
         return []
-    return [text for text in (lock_remark(clock.locked), _below_boost(clock)) if text]
-
-
-def _below_boost(clock: Clock) -> str:
-    if not clock.sm_mhz or not clock.max_sm_mhz or clock.sm_mhz > 0.95 * clock.max_sm_mhz:
-        return ""
-    why = f" ({', '.join(clock.reasons)})" if clock.reasons else ""
-    ran, most = gigahertz(clock.sm_mhz * 1e6), gigahertz(clock.max_sm_mhz * 1e6)
-    return f"SM clock {ran} of {most} GHz in the run{why}"
+    told = () if clock.lock_held is False else (lock_remark(clock.locked),)
+    limited = is_power_limited(timing)
+    return [text for text in (*told, "" if limited else below_boost(clock)) if text]
 
 
 def _shared(timing: Timing) -> str:

@@ -4,10 +4,12 @@ The device is named by its UUID, never by an index. What the driver does not tel
 its reason; it is never 0. The fields of throttle reasons have two names, by driver: both are tried.
 """
 
+import os
 import shutil
 import subprocess
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -46,13 +48,13 @@ def read_clocks(uuid: str, search_path: str | None = None, run: Run | None = Non
     if not uuid:
         return _nothing("the driver does not tell the UUID of the device")
     ask = run or run_tool
-    answer = _query(ask, tool, uuid, tuple(FIGURES))
+    answer = query(ask, tool, uuid, tuple(FIGURES))
     if isinstance(answer, str):
         return _nothing(answer)
     figures, missing = _numbers(answer)
     words, held = "no field of this driver tells why", None
     for family in FAMILIES:
-        found = _query(ask, tool, uuid, tuple(f"{family}.{reason}" for reason in REASONS))
+        found = query(ask, tool, uuid, tuple(f"{family}.{reason}" for reason in REASONS))
         if not isinstance(found, str):
             held, words = dict(zip(REASONS, found, strict=True)), "not told by this driver"
             break
@@ -69,7 +71,7 @@ def driver_version(uuid: str, search_path: str | None = None, run: Run | None = 
     tool = shutil.which(TOOL, path=search_path)
     if tool is None or not uuid:
         return None
-    answer = _query(run or run_tool, tool, uuid, ("driver_version",))
+    answer = query(run or run_tool, tool, uuid, ("driver_version",))
     return None if isinstance(answer, str) or not _is_told(answer[0]) else answer[0]
 
 
@@ -80,11 +82,26 @@ def power_limit_w(
     tool = shutil.which(TOOL, path=search_path)
     if tool is None or not uuid:
         return None
-    answer = _query(run or run_tool, tool, uuid, ("enforced.power.limit",))
+    answer = query(run or run_tool, tool, uuid, ("enforced.power.limit",))
     try:
         return None if isinstance(answer, str) else float(answer[0])
     except ValueError:
         return None
+
+
+def locked_to_mhz(uuid: str, home: Path | None = None) -> float | None:
+    """What scripts/lock-gpu-clock.sh locked the SM clock to; None where it did not.
+
+    No driver tells it: the script notes it. `home` replaces the folder of such notes.
+    """
+    own = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    file = (home or Path(own)) / "mla_var3" / "gpu-clock" / uuid
+    try:
+        lines = file.read_text(encoding="ascii", errors="replace").splitlines() if uuid else []
+    except OSError:
+        return None
+    told = [line.removeprefix("clock=") for line in lines if line.startswith("clock=")]
+    return float(told[-1]) if told and told[-1].isdigit() else None
 
 
 def other_processes(
@@ -149,8 +166,8 @@ def run_tool(command: list[str]) -> tuple[int, str]:
     return done.returncode, done.stdout.decode("utf-8", errors="replace")
 
 
-def _query(run: Run, tool: str, uuid: str, fields: tuple[str, ...]) -> list[str] | str:
-    """The answers in the order of the fields, or why there are none."""
+def query(run: Run, tool: str, uuid: str, fields: tuple[str, ...]) -> list[str] | str:
+    """The answers of nvidia-smi in the order of the fields, or why there are none."""
     command = [tool, "-i", uuid, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
     code, text = run(command)
     first = next((line.strip() for line in text.splitlines() if line.strip()), "no answer")

@@ -1,20 +1,41 @@
 """Times one call of a plan with CUDA events on torch's current stream; the host never waits inside.
 
 Order of a cold sample: write twice the L2, read a second buffer, hold the stream (short calls
-only), start event, call, stop event. Only what stands between the events is timed.
+only), note the cycles, start event, call, stop event, note the cycles. Only what stands between the
+events is timed.
 """
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from mla_var3.core.errors import KernelFailed, MachineCannot
 from mla_var3.core.timing import CacheState
 
 BYTES = 4
-CYCLES_PER_NS = 2.0
-"""Of the fastest SM clock: a spin of so many cycles lasts at least its time."""
+CYCLES_PER_NS = 3.5
+"""Above the fastest SM clock that is sold (3.1 GHz): a spin of so many cycles lasts at least its
+time."""
 ENQUEUES = 10
+
+
+class Cycles(Protocol):
+    """Notes cycles before and after a sample: `measure/inband.py`."""
+
+    def slots(self, count: int) -> Any: ...
+
+    def stamp(self, slots: Any, row: int) -> None: ...
+
+    def mhz(self, slots: Any) -> list[float | None]: ...
+
+
+class Batch(NamedTuple):
+    """Samples that are queued: their events, and where their cycles are noted."""
+
+    events: list[tuple[Any, Any]]
+    slots: Any = None
+    noted: Any = None
+    """Event after the last note."""
 
 
 class EventTimer:
@@ -22,10 +43,17 @@ class EventTimer:
 
     name = "CUDA events"
 
-    def __init__(self, run: Callable[[], None], flush_bytes: int, torch: Any) -> None:
+    def __init__(
+        self,
+        run: Callable[[], None],
+        flush_bytes: int,
+        torch: Any,
+        cycles: Cycles | None = None,
+    ) -> None:
         """`torch` is the module, or a stand-in that records the order of calls."""
         self._torch = torch
         self._run = run
+        self._cycles = cycles
         self._hold_cycles = 0
         size = flush_bytes // BYTES
         self._written = torch.empty(size, dtype=torch.int32, device="cuda")
@@ -35,6 +63,16 @@ class EventTimer:
     def hold(self, hold_ns: float) -> None:
         """From now on the stream spins so long before each sample; 0: not at all."""
         self._hold_cycles = int(hold_ns * CYCLES_PER_NS)
+
+    @property
+    def counts_cycles(self) -> bool:
+        """Whether two more launches stand around each sample."""
+        return self._cycles is not None
+
+    def once(self) -> None:
+        """One call, and wait for it."""
+        self._run()
+        self._wait()
 
     def now(self) -> float:
         return float(time.perf_counter_ns())
@@ -57,31 +95,62 @@ class EventTimer:
             self._wait()
         return float(sorted(spent)[ENQUEUES // 2])
 
-    def start(self, count: int, cache: CacheState) -> list[tuple[Any, Any]]:
-        return [self._sample(self._run, cache) for _ in range(count)]
+    def start(self, count: int, cache: CacheState) -> Batch:
+        slots = self._cycles.slots(count) if self._cycles and count else None
+        events = []
+        for at in range(count):
+            self._flush(cache)
+            self._hold()
+            self._stamp(slots, 2 * at)
+            events.append(self._timed(self._run))
+            self._stamp(slots, 2 * at + 1)
+        if slots is None:
+            return Batch(events)
+        noted = self._event()
+        noted.record()
+        return Batch(events, slots, noted)
 
-    def read(self, batch: list[tuple[Any, Any]]) -> list[float]:
-        return self._elapsed(batch)
+    def read(self, batch: Batch) -> list[float]:
+        return self._elapsed(batch.events)
+
+    def mhz_of(self, batch: Batch) -> list[float | None]:
+        """SM clock of each sample of a batch that was read; empty where no cycles are noted."""
+        if self._cycles is None or batch.slots is None:
+            return []
+        batch.noted.synchronize()
+        return self._cycles.mhz(batch.slots)
 
     def floor(self, count: int) -> tuple[list[float], list[float]]:
         kept, self._hold_cycles = self._hold_cycles, max(self._hold_cycles, 100_000)
-        nothing = [self._sample(lambda: None, "warm") for _ in range(count)]
-        empty = [self._sample(lambda: self._torch.cuda._sleep(0), "warm") for _ in range(count)]
+        nothing = [self._held(lambda: None) for _ in range(count)]
+        empty = [self._held(lambda: self._torch.cuda._sleep(0)) for _ in range(count)]
         self._hold_cycles = kept
         return self._elapsed(nothing), self._elapsed(empty)
 
-    def _sample(self, run: Callable[[], None], cache: CacheState) -> tuple[Any, Any]:
+    def _held(self, run: Callable[[], None]) -> tuple[Any, Any]:
+        self._hold()
+        return self._timed(run)
+
+    def _timed(self, run: Callable[[], None]) -> tuple[Any, Any]:
         begin, end = self._event(), self._event()
-        if cache != "warm":
-            self._written.fill_(1)
-        if cache == "cold":  # else the kernel pays for writing the dirty lines back
-            self._torch.sum(self._read, dim=0, out=self._sum)
-        if self._hold_cycles:
-            self._torch.cuda._sleep(self._hold_cycles)
         begin.record()
         run()
         end.record()
         return begin, end
+
+    def _flush(self, cache: CacheState) -> None:
+        if cache != "warm":
+            self._written.fill_(1)
+        if cache == "cold":  # else the kernel pays for writing the dirty lines back
+            self._torch.sum(self._read, dim=0, out=self._sum)
+
+    def _hold(self) -> None:
+        if self._hold_cycles:
+            self._torch.cuda._sleep(self._hold_cycles)
+
+    def _stamp(self, slots: Any, row: int) -> None:
+        if self._cycles is not None and slots is not None:
+            self._cycles.stamp(slots, row)
 
     def _event(self) -> Any:
         return self._torch.cuda.Event(enable_timing=True)

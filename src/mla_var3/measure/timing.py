@@ -4,11 +4,11 @@ The device is behind a `Timer`, so that all of this can be fed recorded or inven
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from mla_var3 import conf
-from mla_var3.core import stats
+from mla_var3.core import rank, stats
 from mla_var3.core.errors import BadArgument, NoUsableData
 from mla_var3.core.timing import CacheState, Floor, Series, StopReason, WarmUp
 
@@ -32,6 +32,14 @@ class Timer(Protocol):
 
     def floor(self, count: int) -> tuple[list[float], list[float]]:
         """`count` samples around nothing, and around an empty kernel."""
+
+
+@runtime_checkable
+class Clocked(Protocol):
+    """A timer that counts the cycles of each sample in band."""
+
+    def mhz_of(self, batch: Any) -> list[float | None]:
+        """SM clock of each sample of a batch that was read; empty where nothing counts."""
 
 
 class Watch(Protocol):
@@ -165,40 +173,62 @@ def _sample(timer: Timer, chosen: Settings, request: Request, watch: Watch | Non
     if watch is not None:
         watch.start()
     samples: list[float] = []
+    mhz: list[float | None] = []
     stop: StopReason | None = None
     while pending is not None:
         more = _next(size, queued, request.bench_runs) if stop is None else 0
         following = timer.start(more, request.cache) if more else None
         queued += more
         samples += timer.read(pending)
+        mhz += mhz_of(timer, pending)
         pending = following
-        stop = stop or _stop(samples, timer.now() - begin, chosen, request.bench_runs)
-    wall = timer.now() - begin
+        stop = stop or stop_reason(samples, timer.now() - begin, chosen, request.bench_runs)
+    end = timer.now()
     if watch is not None:
         _keep_busy(timer, chosen, request.cache, watch)
     return Series(
-        cache=request.cache, samples_ns=tuple(samples), stop=stop or "count", wall_ns=wall
+        cache=request.cache,
+        samples_ns=tuple(samples),
+        stop=stop or "count",
+        wall_ns=end - begin,
+        windows_ns=((begin, end),),
+        mhz=tuple(mhz),
     )
+
+
+def mhz_of(timer: Timer, batch: Any) -> list[float | None]:
+    """SM clock of each sample of a batch, where the timer counts cycles."""
+    return timer.mhz_of(batch) if isinstance(timer, Clocked) else []
 
 
 def _next(size: int, queued: int, bench_runs: int | None) -> int:
     return size if bench_runs is None else min(size, bench_runs - queued)
 
 
-def _stop(
-    samples: list[float], wall_ns: float, chosen: Settings, bench_runs: int | None
+def stop_reason(
+    samples: Sequence[float], wall_ns: float, chosen: Settings, bench_runs: int | None
 ) -> StopReason | None:
     """Why to stop, or None; with a number of runs only that number counts."""
     if not samples:
         return "count"  # a timer that gives nothing will not give more
     if bench_runs is not None:
         return "count" if len(samples) >= bench_runs else None
-    enough = len(samples) >= chosen["least_samples"]
-    if enough and sum(samples) >= chosen["least_busy_s"] * SECOND:
-        return "samples and time reached"
+    if is_converged(samples, chosen):
+        return "converged"
     if wall_ns >= chosen["limit_s"] * SECOND:
         return "time limit"
-    return "sample limit" if len(samples) >= chosen["most_samples"] else None
+    return "count" if len(samples) >= chosen["most_samples"] else None
+
+
+def is_converged(samples: Sequence[float], chosen: Settings) -> bool:
+    """Whether there are enough samples, and half of their block interval is narrow enough."""
+    if len(samples) < chosen["least_samples"] or sum(samples) < chosen["least_busy_s"] * SECOND:
+        return False
+    found = rank.block_interval(samples)
+    if found is None:
+        return False
+    half = (found.high - found.low) / 2.0
+    return half <= chosen["half_width_pct"] / 100.0 * stats.median(samples)
 
 
 def _keep_busy(timer: Timer, chosen: Settings, cache: CacheState, watch: Watch) -> None:

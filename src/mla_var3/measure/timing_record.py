@@ -6,11 +6,12 @@ from pathlib import Path
 import msgspec
 
 from mla_var3 import conf
-from mla_var3.core import artifacts, stats
+from mla_var3.core import artifacts, rank, stats
 from mla_var3.core.device import Devices
 from mla_var3.core.params import depends_on_sms
 from mla_var3.core.plan import CompiledStage, Kernel, KernelPlan, Tiling, stages_of
 from mla_var3.core.record import Metric, Stage
+from mla_var3.core.regime import RegimeFigures, rows_of
 from mla_var3.core.target import Target, of_driver
 from mla_var3.core.timing import Clock, Timing
 from mla_var3.measure.static import read_stage
@@ -55,6 +56,7 @@ def read_whole(plan: KernelPlan, timing: Timing, target: Target) -> Stage:
     metrics = {key: m for key, m in model.metrics.items() if key.startswith(_OF_THE_WHOLE)}
     missing = {key: why for key, why in model.missing.items() if key.startswith(_OF_THE_WHOLE)}
     metrics |= times(timing) | _conditions(timing)
+    missing |= _absent(timing, metrics)
     metrics, missing = _with_cpu_peaks(timing, metrics, missing)
     if timing.clock is None or timing.clock.sm_mhz is None:
         missing["sm_clock"] = _no_clock(timing)
@@ -135,6 +137,7 @@ def times(timing: Timing) -> dict[str, Metric]:
         "far_out": _event("far_out", stats.far_out(samples), "timing.json series"),
         "relative_iqr": _event("relative_iqr", stats.relative_iqr_pct(samples), "(q3 - q1) / q2"),
     }
+    found |= _interval("duration", rank.block_interval(samples))
     try:
         drift = stats.drift_pct(samples)
     except ValueError:
@@ -155,24 +158,87 @@ def _conditions(timing: Timing) -> dict[str, Metric]:
         found["duty_cycle"] = _event("duty_cycle", duty, "sum of samples / time on the wall")
     if timing.host_ns is not None:
         found["host_time"] = _event("host_time", timing.host_ns, "host clock around one launch")
-    return found | (_clocks(timing.clock, median) if timing.clock else {})
+    first, *added = rows_of(timing)
+    found |= _clocks(timing.clock, median) if timing.clock else {}
+    if len(first.sm_mhz) > 1:
+        for key, mhz in zip(("sm_clock_p5", "sm_clock_p95"), first.sm_mhz[::2], strict=True):
+            found[key] = _event(key, mhz * 1e6, _clock_raw(first.clock_source, first.readings))
+    seen = first.seen
+    if seen is not None and seen.power_average_w is not None and seen.power_w is not None:
+        found["power_average"] = _event("power_average", seen.power_average_w, "driver's average")
+    if first.cap_pct is not None:
+        found["cap_active"] = _event("cap_active", first.cap_pct, _cap_raw(timing))
+    if timing.power_limit_w is not None:
+        found["power_limit"] = _event("power_limit", timing.power_limit_w, "enforced.power.limit")
+    if timing.launches is not None:
+        found["launches"] = _event("launches", timing.launches, "torch.profiler, one call")
+    return found | (_burst(added[0]) if added else {})
+
+
+def _burst(row: RegimeFigures) -> dict[str, Metric]:
+    """The burst run that was added."""
+    raw = f"median of {row.samples} samples in bursts"
+    found = {
+        "burst_duration": _event("burst_duration", row.median_ns, raw),
+        "burst_samples": _event("burst_samples", row.samples, "timing.json burst"),
+    } | _interval("burst_duration", row.interval)
+    if row.clock_mhz is not None:
+        raw = _clock_raw(row.clock_source, row.readings)
+        found["burst_sm_clock"] = _event("burst_sm_clock", row.clock_mhz * 1e6, raw)
+    return found
+
+
+def _interval(key: str, found: rank.Interval | None) -> dict[str, Metric]:
+    if found is None:
+        return {}
+    raw = "signed ranks of 10 block medians, 95 %"
+    low, high = f"{key}_low", f"{key}_high"
+    return {low: _event(low, found.low, raw), high: _event(high, found.high, raw)}
+
+
+def _absent(timing: Timing, metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Why a figure of the protocol is not there."""
+    reasons = {
+        "duration_low": rank.SHORT_RUN,
+        "duration_high": rank.SHORT_RUN,
+        "launches": timing.missing.get("kernel count", "not counted"),
+    }
+    seen = rows_of(timing)[0].seen
+    if seen is not None and seen.no_power:
+        reasons["power"] = seen.no_power
+    return {key: why for key, why in reasons.items() if key not in metrics}
+
+
+def _clock_raw(source: str, readings: int) -> str:
+    if source == "in-band":
+        return f"clock64 over globaltimer, {readings} samples"
+    return f"{source} SM clock, {readings} readings"
+
+
+def _cap_raw(timing: Timing) -> str:
+    if timing.series.held is not None and timing.monitor is not None:
+        return f"{timing.monitor.counters}, sw power cap"
+    return "readings with sw power cap active"
 
 
 def _clocks(clock: Clock, median_ns: float) -> dict[str, Metric]:
     found = {}
+    sensor = clock.sensor or clock.source
     if clock.sm_mhz:
         hertz = clock.sm_mhz * 1e6
-        found["sm_clock"] = Metric(hertz, "Hz", "event", f"{clock.source} clocks.sm")
+        once = f"{clock.source} clocks.sm"
+        raw = once if clock.readings == 1 else _clock_raw(clock.source, clock.readings)
+        found["sm_clock"] = Metric(hertz, "Hz", "event", raw)
         found["cycles"] = _event("cycles", median_ns * hertz / 1e9, "duration * sm_clock")
     if clock.memory_mhz:
         found["memory_clock"] = _event(
-            "memory_clock", clock.memory_mhz * 1e6, f"{clock.source} clocks.mem"
+            "memory_clock", clock.memory_mhz * 1e6, f"{sensor} clocks.mem"
         )
     if clock.temperature_c is not None:
-        raw = f"{clock.source} temperature.gpu"
+        raw = f"{sensor} temperature.gpu"
         found["temperature"] = _event("temperature", clock.temperature_c, raw)
     if clock.power_w is not None:
-        found["power"] = _event("power", clock.power_w, f"{clock.source} power.draw")
+        found["power"] = _event("power", clock.power_w, f"{sensor} power.draw")
     return found
 
 

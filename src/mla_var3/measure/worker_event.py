@@ -5,23 +5,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from mla_var3.core import artifacts, stats
 from mla_var3.core.errors import MlaError
 from mla_var3.core.plan import CompiledStage
+from mla_var3.core.regime import figures_of
 from mla_var3.core.timing import (
-    LATER,
     CacheState,
-    Clock,
     Floor,
     Machine,
     Series,
     Timing,
+    cache_state,
     save_timing,
 )
 from mla_var3.measure import timing
-from mla_var3.measure.clocks import ClockWatch, driver_version, read_clocks
+from mla_var3.measure.burst import burst_series
+from mla_var3.measure.clocks import driver_version, power_limit_w
 from mla_var3.measure.events import EventTimer
+from mla_var3.measure.kernel_count import KernelCount, count_kernels
+from mla_var3.measure.monitor_cost import monitor_cost
 from mla_var3.measure.static import compile_stage
 from mla_var3.measure.timing_cpu import (
     CpuLoad,
@@ -30,16 +34,11 @@ from mla_var3.measure.timing_cpu import (
     last_level_cache_bytes,
     measured_peaks,
 )
+from mla_var3.measure.worker_looks import Looks, look_at, rebased
 from mla_var3.measure.worker_prepare import Prepared, check_outputs, poison_outputs, prepare
 from mla_var3.measure.worker_spec import WorkerSpec
 
 RESULT = "worker.json"
-NOT_YET = {
-    "burst regime": LATER,
-    "confidence interval by blocks": LATER,
-    "monitor of clocks and power": LATER,
-    "kernel count": LATER,
-}
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -67,35 +66,45 @@ class Run(NamedTuple):
     series: Series
     retried: bool
     more: tuple[Series, ...]
-    clock: Clock | None
+    burst: Series | None
+
+
+class Job(NamedTuple):
+    """A plan that is ready to be timed, and with what."""
+
+    spec: WorkerSpec
+    chosen: dict[str, float]
+    timer: EventTimer | CpuTimer
+    looks: Looks
+    cache: CacheState
+    """What its state may truly be called."""
 
 
 def measure(spec: WorkerSpec) -> None:
-    """Warm up, poison, time, check what was written, and save; then compile for the record."""
+    """Warm up, poison, time, check what was written, count, and save; then compile."""
     chosen = timing.settings(spec.device, spec.settings)
     prepared = prepare(spec)
     machine = machine_of(spec)
     flush_bytes = int(chosen["flush_caches"] * machine.flush_cache_bytes)
-    timer: EventTimer | CpuTimer
-    if spec.device.startswith("cuda"):
-        timer = _event_timer(prepared, flush_bytes)
-    else:
-        timer = CpuTimer(prepared.run, flush_bytes)
+    job = _job(spec, prepared, chosen, machine, flush_bytes)
     load = CpuLoad()
-    warm = timing.warm_up(timer, chosen)
+    origin = job.timer.now()
+    warm = timing.warm_up(job.timer, chosen)
     call_ns = warm.window_ns[-1] if warm.window_ns else warm.busy_ns
-    queueing = _queue(timer, chosen, call_ns)
+    queueing = _queue(job.timer, chosen, call_ns)
     poisoned = poison_outputs(prepared)
-    done = _timed(timer, chosen, spec, call_ns)
-    crowd = _crowd(timer, chosen, load)
+    done = _timed(job, call_ns, origin)
+    crowd = _crowd(job.timer, chosen, load)
+    if job.looks.monitor is not None:
+        job.looks.monitor.stop()
+    seen = job.looks.found(origin)
     doubts = check_outputs(prepared, poisoned)
-    missing = dict(NOT_YET)
-    if done.clock is None:
-        missing["clock"] = "the clock of a CPU is not read"
+    counted = _count(prepared, job.timer)
     result = Timing(
         machine=machine,
         seed=spec.seed,
-        timer=timer.name,
+        power_limit_w=power_limit_w(spec.uuid),
+        timer=job.timer.name,
         queueing=queueing.words,
         flush=flush_words(flush_bytes),
         settings=chosen,
@@ -103,15 +112,37 @@ def measure(spec: WorkerSpec) -> None:
         floor=done.floor,
         series=done.series,
         more=done.more,
+        burst=done.burst,
+        kernels=counted.kernels,
+        monitor=seen,
         host_ns=queueing.host_ns,
         retried=done.retried,
-        clock=done.clock,
+        clock=job.looks.clock(done.series, seen),
         warnings=crowd + doubts,
-        missing=missing,
+        missing=job.looks.missing()
+        | ({"kernel count": counted.missing} if counted.missing else {}),
     )
     folder = Path(spec.out_dir)
     save_timing(result, folder / artifacts.TIMING)
     compile_stages(spec, prepared, folder)
+
+
+def _job(
+    spec: WorkerSpec,
+    prepared: Prepared,
+    chosen: dict[str, float],
+    machine: Machine,
+    flush_bytes: int,
+) -> Job:
+    cache = cache_state(spec.cache, flush_bytes, machine.flush_cache_bytes)
+    if not spec.device.startswith("cuda"):
+        return Job(spec, chosen, CpuTimer(prepared.run, flush_bytes), Looks(), cache)
+    import torch
+
+    looks = look_at(spec.uuid, machine.sm_count, chosen)
+    return Job(
+        spec, chosen, EventTimer(prepared.run, flush_bytes, torch, looks.cycles), looks, cache
+    )
 
 
 def _queue(timer: EventTimer | CpuTimer, chosen: dict[str, float], call_ns: float) -> Queueing:
@@ -122,20 +153,28 @@ def _queue(timer: EventTimer | CpuTimer, chosen: dict[str, float], call_ns: floa
     if not timing.needs_hold(call_ns, host_ns, chosen):
         return Queueing("one call a sample; the flush gives the host time to queue it", host_ns)
     hold = timing.hold_ns(host_ns, chosen)
+    if timer.counts_cycles:
+        hold += chosen["hold_stamp_ns"]
     timer.hold(hold)
     words = f"a spin kernel of {hold / 1e3:.0f} µs holds the stream before each sample"
     return Queueing(words, host_ns)
 
 
-def _timed(
-    timer: EventTimer | CpuTimer, chosen: dict[str, float], spec: WorkerSpec, call_ns: float
-) -> Run:
-    """The floor, the series with a look at the clocks, and short ones in other cache states."""
-    on_gpu = isinstance(timer, EventTimer)
-    watch = ClockWatch(lambda: read_clocks(spec.uuid)) if on_gpu else None
+def _timed(job: Job, call_ns: float, origin_ns: float) -> Run:
+    """The floor, the series with a look at the clocks, and what is taken beside it."""
+    chosen, timer = job.chosen, job.timer
     floor = timing.measure_floor(timer, chosen)
-    request = timing.Request(spec.bench_runs, spec.cache, call_ns)
-    series, retried = timing.take_series(timer, chosen, request, watch)
+    request = timing.Request(job.spec.bench_runs, job.spec.cache, call_ns)
+    before = job.looks.counters()
+    if job.spec.regime == "burst":
+        if job.looks.watch is not None:
+            job.looks.watch.start()
+        series, retried = burst_series(timer, chosen, request), False
+    else:
+        series, retried = timing.take_series(timer, chosen, request, job.looks.watch)
+    held = job.looks.held_since(before)
+    series = replace(series, held=held, windows_ns=rebased(series, origin_ns))
+    burst = _burst(job, series, request, origin_ns)
     short = stats.median(series.samples_ns) < chosen["short_ns"]
     others: tuple[CacheState, ...] = ("cold", "cold, written only", "warm")
     more = tuple(
@@ -143,7 +182,37 @@ def _timed(
         for cache in others
         if short and cache != series.cache
     )
-    return Run(floor, series, retried, more, watch.result() if watch else None)
+    if job.looks.monitor is not None:
+        cost = monitor_cost(timer, job.looks.monitor, chosen, job.spec.cache, call_ns)
+        if cost is not None:
+            job.looks.monitor.costs(cost)
+    return Run(
+        floor,
+        replace(series, cache=job.cache),
+        retried,
+        more if job.cache == job.spec.cache else (),
+        replace(burst, cache=job.cache) if burst else None,
+    )
+
+
+def _burst(job: Job, series: Series, request: timing.Request, origin_ns: float) -> Series | None:
+    """A second of bursts, where the power cap held a sustained run back."""
+    if series.regime == "burst" or job.looks.monitor is None:
+        return None
+    cap = figures_of(series, job.looks.found(origin_ns)).cap_pct
+    if cap is None or cap <= job.chosen["cap_pct"]:
+        return None
+    shorter = job.chosen | {"limit_s": job.chosen["burst_s"]}
+    before = job.looks.counters()
+    burst = burst_series(job.timer, shorter, request._replace(bench_runs=None))
+    held = job.looks.held_since(before)
+    return replace(burst, held=held, windows_ns=rebased(burst, origin_ns))
+
+
+def _count(prepared: Prepared, timer: EventTimer | CpuTimer) -> KernelCount:
+    if isinstance(timer, CpuTimer):
+        return KernelCount({}, "a CPU launches no kernels")
+    return count_kernels(lambda: timer.once())
 
 
 def _crowd(
@@ -154,12 +223,6 @@ def _crowd(
     if others is None or others <= chosen["shared_pct"]:
         return ()
     return (f"shared CPU: others used {others:.0f} % of its cores, so times may be too long",)
-
-
-def _event_timer(prepared: Prepared, flush_bytes: int) -> EventTimer:
-    import torch
-
-    return EventTimer(prepared.run, flush_bytes, torch)
 
 
 def machine_of(spec: WorkerSpec, with_peaks: bool = True) -> Machine:

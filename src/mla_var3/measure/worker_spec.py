@@ -16,6 +16,7 @@ from mla_var3.core.locate import find
 from mla_var3.core.params import Value
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.timeline import Collector
+from mla_var3.core.timing import Regime
 
 Task = Literal["event", "ranges", "operators", "timeline", "compare", "race"]
 Cache = Literal["cold", "warm"]
@@ -53,6 +54,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Samples (event), launches a stage (ranges), calls of the whole plan (timeline). None: the
     protocol's stop rule, 1, or what conf/nsys.json says."""
     cache: Cache = "cold"
+    regime: Regime = "sustained"
+    """Of the task `event`: without idle between samples, or in bursts."""
     collector: Collector = "nsys"
     """Of the task `timeline`: who records it."""
     out_dir: str

@@ -15,7 +15,9 @@ from mla_var3.render.annotation_tables import (
     work_rows,
 )
 from mla_var3.render.annotation_view import AnnotationView, headline, is_cpu
-from mla_var3.render.event_table import conditions
+from mla_var3.render.event_regimes import REGIME_LEGEND, regime_rows
+from mla_var3.render.event_report import gap_texts
+from mla_var3.render.event_table import conditions, is_slow
 from mla_var3.render.kernel_block import CLASS_WORDS, opportunity_text
 from mla_var3.render.layout import shorten
 from mla_var3.render.markdown import md, md_list, md_table, value_text
@@ -183,7 +185,12 @@ def _conditions(view: AnnotationView) -> list[str]:
     environment = view.profile.environment
     tools = [environment.capture_tool, environment.reader_tool, _driver(environment.driver)]
     rows.append(("tools", ", ".join(tool for tool in tools if tool)))
-    return ["", "## How it was measured", "", *md_table(rows)]
+    lines = ["", "## How it was measured", "", *md_table(rows)]
+    if view.timing is not None:
+        whole = view.profile.end_to_end
+        lines += ["", *md_table(regime_rows(whole, view.timing, is_slow(whole)))]
+        lines += ["", REGIME_LEGEND]
+    return lines
 
 
 def _driver(version: str | None) -> str:
@@ -218,8 +225,7 @@ def _closing(view: AnnotationView, no_contract: str) -> list[str]:
     texts = [*notes(view), *([no_contract] if no_contract else [])]
     lines = ["", "## Notes", "", *md_list(texts)] if texts else []
     if view.profile.missing:
-        gaps = [f"{name}: {reason}" for name, reason in view.profile.missing.items()]
-        lines += ["", "## Not measured", "", *md_list(gaps)]
+        lines += ["", "## Not measured", "", *md_list(gap_texts(view.profile.missing))]
     return lines
 
 

@@ -12,6 +12,7 @@ from mla_var3.render.annotation_tables import (
     total_text,
 )
 from mla_var3.render.annotation_view import AnnotationView, is_cpu
+from mla_var3.render.event_regimes import burst_text
 from mla_var3.render.layout import WIDTH, paragraph, shorten
 from mla_var3.render.static_screen import commands
 
@@ -42,6 +43,8 @@ def render_annotation(view: AnnotationView, request: AnnotationRequest) -> str:
     else:
         lines += aligned(stage_rows(view))
     lines += labelled("total", total_text(view))
+    if view.timing is not None:
+        lines += labelled("regimes", burst_text(view.timing))
     lines += ["", *labelled("Why", view.diagnosis.root_cause)]
     for number, item in enumerate(view.diagnosis.opportunities, start=1):
         bound = f" ({item.bound})" if item.bound else ""

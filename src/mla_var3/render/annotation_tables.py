@@ -6,7 +6,8 @@ from mla_var3.core.annotation import RooflineRow, WorkRow
 from mla_var3.core.operators import Operator, StageOperators
 from mla_var3.core.record import Stage
 from mla_var3.render.annotation_view import AnnotationView, is_cpu, speaker
-from mla_var3.render.event_table import GIGA, SLOW_TFLOPS, TERA, rate
+from mla_var3.render.event_regimes import GIGA, TERA
+from mla_var3.render.event_table import SLOW_TFLOPS, rate
 from mla_var3.render.layout import shorten_name
 
 Rows = list[tuple[str, ...]]

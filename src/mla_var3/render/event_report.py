@@ -1,12 +1,22 @@
 """`report.md` of `event`: the plan end to end against the roofline, and how it was timed."""
 
+from collections.abc import Mapping
+
 from mla_var3 import conf
 from mla_var3.core import units
 from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.record import PlanIdentity, Profile, Stage
-from mla_var3.core.timing import Timing
+from mla_var3.core.timing import LATER, Timing
+from mla_var3.render.event_regimes import REGIME_LEGEND, regime_rows
 from mla_var3.render.event_screen import device_text, headline
-from mla_var3.render.event_table import conditions, more_texts, percent, roofline_rows, rows
+from mla_var3.render.event_table import (
+    conditions,
+    is_slow,
+    more_texts,
+    percent,
+    roofline_rows,
+    rows,
+)
 from mla_var3.render.markdown import md, md_list, md_table, value_text
 
 LEGEND = (
@@ -26,7 +36,8 @@ def render_event_report(
     first = " · ".join(line.strip() for line in headline(profile, device_text(timing)))
     lines = [f"# {md(title)}: event", "", md(first), ""]
     lines += [f"**{md(text)}**" for text in diagnosis.notes]
-    lines += ["", *md_table(rows(profile, diagnosis)), "", LEGEND, ""]
+    lines += ["", *md_table(regime_rows(profile.end_to_end, timing, is_slow(whole)))]
+    lines += ["", REGIME_LEGEND, "", *md_table(rows(profile, diagnosis)), "", LEGEND, ""]
     lines += [md(diagnosis.root_cause) + ".", "", "## Roofline, end to end", ""]
     lines += [*md_table(roofline_rows(whole)), "", *_shares(whole)]
     lines += ["", "## How it was timed", "", *md_table([("", ""), *conditions(timing)])]
@@ -68,13 +79,25 @@ def _tiling(profile: Profile, stage: Stage) -> list[str]:
 
 
 def _doubts(profile: Profile, no_contract: str) -> list[str]:
-    """Notes, and what this version does not measure yet."""
+    """Notes, and what was not measured."""
     notes = [*profile.warnings, *([no_contract] if no_contract else [])]
     lines = ["", "## Notes", "", *md_list(notes)] if notes else []
     if profile.missing:
-        gaps = [f"{name}: {reason}" for name, reason in profile.missing.items()]
-        lines += ["", "## Not measured", "", *md_list(gaps)]
+        lines += ["", "## Not measured", "", *md_list(gap_texts(profile.missing))]
     return lines
+
+
+def gap_texts(missing: Mapping[str, str]) -> list[str]:
+    """Parts of the protocol that were not done, and why; of older profiles what they do not tell.
+
+    An interval is made of the samples that any profile holds.
+    """
+    older = "not by the version that took this profile"
+    return [
+        f"{name}: {older if reason == LATER else reason}"
+        for name, reason in missing.items()
+        if (name, reason) != ("confidence interval by blocks", LATER)
+    ]
 
 
 def _labels() -> dict[str, str]:

@@ -7,7 +7,8 @@ from mla_var3.core.diagnosis import ProfileDiagnosis
 from mla_var3.core.params import params_text
 from mla_var3.core.record import PlanIdentity, Profile
 from mla_var3.core.timing import Timing
-from mla_var3.render.event_table import LEFT, clock_text, more_texts, rows
+from mla_var3.render.event_regimes import clock_text, lock_text, regime_rows
+from mla_var3.render.event_table import LEFT, drift_text, floor_share, is_slow, more_texts, rows
 from mla_var3.render.layout import WIDTH, flow, paragraph, plain
 from mla_var3.render.static_screen import commands
 
@@ -37,8 +38,7 @@ def device_text(timing: Timing) -> str:
     machine = timing.machine
     if machine.threads is not None:
         return f"{machine.device} · {units.count(machine.threads, 'thread')}"
-    locked = timing.clock.locked if timing.clock else None
-    return f"{machine.device} · {units.clock_state(locked)}"
+    return f"{machine.device} · {lock_text(timing.clock)}"
 
 
 def render_event(
@@ -50,7 +50,8 @@ def render_event(
         *_paragraph("clock", clock_text(timing)),
         "",
     ]
-    lines += _aligned(rows(profile, diagnosis))
+    lines += _aligned(regime_rows(profile.end_to_end, timing, is_slow(profile.end_to_end)))
+    lines += ["", *_aligned(rows(profile, diagnosis))]
     lines += ["", *_paragraph("Why", diagnosis.root_cause)]
     for number, item in enumerate(diagnosis.opportunities, start=1):
         gain = f"up to {units.gain(item.gain_pct)} % ({item.bound})" if item.bound else ""
@@ -71,10 +72,11 @@ def render_event(
 def _measured(timing: Timing) -> str:
     series, warm = timing.series, timing.warm_up
     settled = "settled" if warm.settled else "not settled"
+    floor = f"floor {units.duration(timing.floor.ns)} ({floor_share(timing)})"
     return (
         f"{len(series.samples_ns)} samples in {units.total(series.wall_ns)} "
         f"({series.stop}) · warm-up {units.total(warm.busy_ns)}, {settled} · "
-        f"{series.cache} cache · {timing.timer}, floor {units.duration(timing.floor.ns)}"
+        f"{series.cache} cache · {timing.timer}, {floor}{drift_text(timing)}"
     )
 
 
@@ -82,7 +84,7 @@ def _aligned(table: list[tuple[str, ...]]) -> list[str]:
     """Words to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     roomy = sum(widths) + 2 * (len(widths) - 1) <= WIDTH
-    left = [heading in LEFT for heading in table[0]]
+    left = [heading in (*LEFT, "Regime") for heading in table[0]]
     lines = []
     for row in table:
         cells = (

@@ -6,9 +6,9 @@ from mla_var3.core import stats, units
 from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
 from mla_var3.core.record import Profile, Stage
 from mla_var3.core.timing import Timing
+from mla_var3.render.event_regimes import GIGA, TERA, clock_text, monitor_rows
 from mla_var3.render.layout import shorten_name
 
-TERA, GIGA = "TFLOP/s", "GFLOP/s"
 SLOW_TFLOPS = 0.5
 """Below it a FLOP rate reads better in GFLOP/s: a CPU's."""
 HEADINGS = (
@@ -30,7 +30,7 @@ NAME_WIDTH = 16
 def rows(profile: Profile, diagnosis: ProfileDiagnosis) -> list[tuple[str, ...]]:
     """The headings, the whole, and below it each of several stages by the model."""
     whole = profile.end_to_end
-    giga = _is_slow(whole)
+    giga = is_slow(whole)
     headings = tuple(GIGA if giga and word == TERA else word for word in HEADINGS)
     lines: list[tuple[str, ...]] = [headings]
     if whole is not None:
@@ -86,35 +86,26 @@ def conditions(timing: Timing) -> list[tuple[str, str]]:
     series, warm = timing.series, timing.warm_up
     settled = "settled" if warm.settled else "did not settle"
     flush = timing.flush if series.cache != "warm" else "no flush"
-    floor = f"{units.duration(timing.floor.ns)} ({_share(timing)} of the median)"
+    floor = f"{units.duration(timing.floor.ns)} ({floor_share(timing)} of the median)"
+    regimes = {
+        "sustained": "sustained: no idle between samples",
+        "burst": "burst: some milliseconds of work, then idle",
+    }
     parts = [
+        ("regime", regimes[series.regime]),
         ("samples", f"{len(series.samples_ns)} in {units.total(series.wall_ns)}; "
                     f"stopped by: {series.stop}"),
         ("warm-up", f"{warm.calls} calls, {units.total(warm.busy_ns)}, {settled}"),
         ("cache", f"{series.cache}: {flush}"),
         ("timer", f"{timing.timer}; {timing.queueing}"),
         ("floor", floor),
-        ("inputs", f"normal random numbers, seed {timing.seed}; outputs were poisoned before"),
+        ("inputs", f"{timing.distribution} random numbers, seed {timing.seed}; outputs were "
+                   "poisoned before"),
     ]  # fmt: skip
     if series.duty_pct is not None:
         parts.append(("duty cycle", f"{series.duty_pct:.0f} % of the time in the kernel"))
     parts.append(("clock", clock_text(timing)))
-    return parts
-
-
-def clock_text(timing: Timing) -> str:
-    """`1.62 of 1.98 GHz (nvidia-smi, once in the run), 540 W, sw power cap; not locked`."""
-    clock = timing.clock
-    if clock is None:
-        return f"n/a: {timing.missing.get('clock', 'not read')}"
-    if clock.sm_mhz is None:
-        return f"n/a: {clock.missing.get('clock') or clock.missing.get('sm_mhz', 'not told')}"
-    of = f" of {clock.max_sm_mhz / 1e3:.2f}" if clock.max_sm_mhz else ""
-    parts = [f"{clock.sm_mhz / 1e3:.2f}{of} GHz ({clock.source}, once in the run)"]
-    if clock.power_w is not None:
-        parts.append(f"{clock.power_w:.0f} W")
-    parts += clock.reasons
-    return f"{', '.join(parts)}; {units.clock_state(clock.locked).removeprefix('clocks ')}"
+    return parts + monitor_rows(timing)
 
 
 def more_texts(timing: Timing) -> list[str]:
@@ -127,7 +118,8 @@ def more_texts(timing: Timing) -> list[str]:
     ]
 
 
-def _is_slow(whole: Stage | None) -> bool:
+def is_slow(whole: Stage | None) -> bool:
+    """Whether FLOP rates read better in GFLOP/s."""
     rate = whole.value("achieved_tflops") if whole else None
     return rate is not None and rate < SLOW_TFLOPS
 
@@ -136,7 +128,16 @@ def _flop_rate(tflops: float) -> str:
     return f"{tflops * 1e3:.4g} {GIGA}" if tflops < SLOW_TFLOPS else f"{tflops:.4g} {TERA}"
 
 
-def _share(timing: Timing) -> str:
+def drift_text(timing: Timing) -> str:
+    """` · drift +0.2 %`; empty for few samples."""
+    try:
+        return f" · drift {units.signed(stats.drift_pct(timing.series.samples_ns))} %"
+    except ValueError:
+        return ""
+
+
+def floor_share(timing: Timing) -> str:
+    """The timer's floor over the median, `0.1 %`."""
     return f"{100.0 * timing.floor.ns / stats.median(timing.series.samples_ns):.1f} %"
 
 

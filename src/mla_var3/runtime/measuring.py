@@ -10,6 +10,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, MachineCannot, MlaError
 from mla_var3.core.locate import is_installed, kernel_name, missing_package
 from mla_var3.core.plan import KernelPlan
+from mla_var3.core.timing import Regime
 from mla_var3.measure.gpu_lock import CPU, gpu_lock
 from mla_var3.measure.gpus import Gpu, cuda_devices
 from mla_var3.measure.worker_spec import Cache
@@ -27,6 +28,10 @@ class MeasureOptions:
     seed: int = 0
     cache: Cache = "cold"
     """State of the cache before each sample."""
+    regime: Regime = "sustained"
+    """Of event mode: without idle between samples, or in bursts."""
+    strict: bool = False
+    """Raise `Unreliable` for a timed run that did not settle, lost its lock or shared its GPU."""
     baseline: Path | None = None
     """A stored profile or comparison that the new profile is held against; None: the newest."""
     limit_s: float = LIMIT_S

@@ -8,18 +8,20 @@ import msgspec
 
 from mla_var3 import __version__
 from mla_var3.analyse.predict import with_prediction
+from mla_var3.analyse.regimes import launches_remark, unreliable, with_burst
 from mla_var3.analyse.timing import impossible, remarks, with_rates
 from mla_var3.core import artifacts
 from mla_var3.core.device import Device, load_devices
-from mla_var3.core.errors import BadArgument, NoUsableData
+from mla_var3.core.errors import BadArgument, NoUsableData, Unreliable
 from mla_var3.core.locate import folder_name, kernel_name, with_version
 from mla_var3.core.params import Value, problem_folder
 from mla_var3.core.plan import ConcurrentKernels, KernelPlan, stages_of
 from mla_var3.core.record import Environment, Profile, Stage
 from mla_var3.core.record_file import save_profile
+from mla_var3.core.regime import with_lock
 from mla_var3.core.target import Target, arch
 from mla_var3.core.timing import Timing, load_timing, save_timing
-from mla_var3.measure.clocks import other_processes
+from mla_var3.measure.clocks import locked_to_mhz, other_processes
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.timing_record import read_stages, read_whole, target_of, whole_kernel
 from mla_var3.measure.worker_event import RESULT, Compiled
@@ -99,6 +101,19 @@ def event_profile_plan(
     )
 
 
+def refuse_unreliable(timing: Timing, profile: Profile, folder: Path) -> None:
+    """Raise `Unreliable` for a run that did not settle, lost its lock, or shared its GPU.
+
+    The profile is stored: what was seen is kept.
+    """
+    whole = profile.end_to_end
+    reasons = unreliable(timing, whole) if whole is not None else ()
+    if reasons:
+        raise Unreliable(
+            f"measurement unreliable (--strict): {', '.join(reasons)}; stored: {folder.as_posix()}"
+        )
+
+
 def refuse_concurrent(plan: KernelPlan) -> None:
     """Raise `BadArgument` for stages on streams of their own: one time would hide their overlap."""
     runnable = plan.plan_empty()
@@ -129,6 +144,7 @@ def time_plan(
         seed=options.seed,
         bench_runs=bench_runs,
         cache=options.cache,
+        regime=options.regime,
         compile_for=arch(gpu.capability) if gpu else "",
         settings=options.settings,
     )
@@ -138,8 +154,10 @@ def time_plan(
     if not (folder / artifacts.TIMING).is_file():
         raise NoUsableData(f"the measuring child wrote no {artifacts.TIMING}: nothing was timed")
     timing = load_timing(folder / artifacts.TIMING)
-    if others is not None:
-        timing = msgspec.structs.replace(timing, shared_gpu=others > 0)
+    if gpu is not None:
+        shared = None if others is None else others > 0
+        timing = msgspec.structs.replace(timing, shared_gpu=shared)
+        timing = with_lock(timing, locked_to_mhz(gpu.uuid))
         save_timing(timing, folder / artifacts.TIMING)
     return timing
 
@@ -159,7 +177,7 @@ def event_profile(plan: KernelPlan, timing: Timing, folder: Path, now: datetime)
         for stage in read_stages(plan, timing, target, compiled.stages, folder)
     )
     whole = rated_whole(plan, timing, target)
-    wrong = impossible(whole, timing.settings)
+    wrong = impossible(whole, timing)
     if wrong and timing.machine.capability:
         raise NoUsableData(wrong)
     return Profile(
@@ -171,7 +189,16 @@ def event_profile(plan: KernelPlan, timing: Timing, folder: Path, now: datetime)
         plan=identity(plan),
         created=now.isoformat(timespec="seconds"),
         tilings={name: tiling.as_dict() for name, tiling in plan.tilings().items()},
-        warnings=(*((wrong,) if wrong else ()), *apart, *remarks(timing, whole)),
+        warnings=tuple(
+            text
+            for text in (
+                wrong,
+                *apart,
+                launches_remark(timing, len(stages), plan.LANGUAGE != "torch"),
+                *remarks(timing, whole),
+            )
+            if text
+        ),
         missing=timing.missing,
     )
 
@@ -180,7 +207,8 @@ def rated_whole(plan: KernelPlan, timing: Timing, target: Target) -> Stage:
     """The plan end to end with its achieved rates and their shares of the peaks."""
     device: Device | None = target.device
     whole = with_prediction(read_whole(plan, timing, target))
-    return with_rates(whole, timing, device, whole_kernel(plan).compute_dtype)
+    rated = with_rates(whole, timing, device, whole_kernel(plan).compute_dtype)
+    return with_burst(rated, timing)
 
 
 def take_compiled(folder: Path) -> Compiled:
