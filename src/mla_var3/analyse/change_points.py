@@ -2,9 +2,10 @@
 
 For a series x of n values, U(t) = 2 (r1 + … + rt) - t (n + 1) with r the ranks (equal values share
 their mean rank): how far the ranks of the first t values are from those of the rest. The largest
-|U(t)| is K, and p = 2 exp(-6 K² / (n³ + n²)) of "no change", at most 1. Only places with
-enough runs on each side are looked at, which makes the test more cautious, never less. It assumes
-runs that do not resemble their neighbours; nothing is drawn at random.
+|U(t)| is K, and p = 2 exp(-6 K² / (n³ + n²)) of "no change", at most 1. The place is then moved by
+up to three runs to where both sides lie closest to their medians. A change is told only with
+enough runs on each side. The test assumes runs that do not resemble their neighbours; nothing is
+drawn at random.
 Source: Pettitt 1979, doi:10.2307/2346729.
 """
 
@@ -14,6 +15,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from mla_var3.core import stats
+
+NEAR = 3
+"""How far the place of a change may be moved from where the ranks put it."""
 
 
 class Change(NamedTuple):
@@ -57,34 +61,54 @@ def change_points(values: Sequence[float], limits: Limits) -> tuple[Change, ...]
     return tuple(found)
 
 
-def pettitt(values: Sequence[float], least_runs: int) -> tuple[int, float] | None:
+def pettitt(values: Sequence[float]) -> tuple[int, float]:
     """The likeliest place of a change, as the position of the first value after it, and its p.
 
-    None where no place has `least_runs` values on each side.
+    Raises `ValueError` below two values.
     """
     n = len(values)
-    if n < 2 * least_runs or least_runs < 1:
-        return None
+    if n < 2:
+        raise ValueError("one value has no change")
     sums = list(accumulate(_ranks(values)))
-    places = range(least_runs, n - least_runs + 1)
-    far = {t: abs(2.0 * sums[t - 1] - t * (n + 1)) for t in places}
+    far = {t: abs(2.0 * sums[t - 1] - t * (n + 1)) for t in range(1, n)}
     place = max(far, key=lambda t: (far[t], -t))
     return place, min(1.0, 2.0 * math.exp(-6.0 * far[place] ** 2 / (n**3 + n**2)))
 
 
 def _split(values: Sequence[float], start: int, limits: Limits) -> list[tuple[int, float]]:
-    """Changes of a part of the series that begins at `start`, as (position, p)."""
+    """Changes of a part of the series that begins at `start`, as (position, p).
+
+    A change with too few runs on one side is none yet; those few are left out of what is looked at
+    next, so that they move no other place.
+    """
     found: list[tuple[int, float]] = []
     parts = [(start, values)]
     while parts:
         begin, part = parts.pop()
-        seen = pettitt(part, limits.least_runs)
-        if seen is None or seen[1] > limits.p:
+        if len(part) < 2 * limits.least_runs:
             continue
-        place, p = seen
-        found.append((begin + place, p))
+        place, p = pettitt(part)
+        if p > limits.p:
+            continue
+        place = _nearest_fit(part, place)
+        if min(place, len(part) - place) >= limits.least_runs:
+            found.append((begin + place, p))
         parts += [(begin, part[:place]), (begin + place, part[place:])]
     return found
+
+
+def _nearest_fit(values: Sequence[float], place: int) -> int:
+    """The place within `NEAR` runs whose two sides lie closest to their own medians.
+
+    Ranks alone may take the first low value of the slow side for one of the fast side.
+    """
+    places = range(max(1, place - NEAR), min(len(values) - 1, place + NEAR) + 1)
+    return min(places, key=lambda t: (_spread(values[:t]) + _spread(values[t:]), abs(t - place)))
+
+
+def _spread(values: Sequence[float]) -> float:
+    middle = stats.median(values)
+    return math.fsum(abs(value - middle) for value in values)
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

@@ -6,10 +6,9 @@ from pathlib import Path
 from mla_var3.cli.arguments import parse
 from mla_var3.cli.console import show
 from mla_var3.cli.options import option, positional
-from mla_var3.cli.progress import Progress
 from mla_var3.core import artifacts
 from mla_var3.core.errors import BadArgument, NotFound
-from mla_var3.runtime.history import Found, read_history
+from mla_var3.runtime.history import Found, read_history, uncollected
 
 SHOWN = 10
 
@@ -47,9 +46,10 @@ def run(argv: list[str]) -> int:
     root = Path(options.root) if options.root else artifacts.PROFILES
     if options.root and not root.is_dir():
         raise NotFound(f"NOT_FOUND {root.name}: no such folder; give the root of a store")
-    with Progress("history", "profiles") as progress:
-        found = _chosen(read_history(root, progress.update), options)
-    show(_answer(found, options) if options.sql else _history(found, options, root))
+    with uncollected():
+        found = _chosen(read_history(root), options)
+        text = _answer(found, options) if options.sql else _history(found, options, root)
+    show(text)
     return 0
 
 

@@ -5,7 +5,7 @@ ten thousand records a matter of a second.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -17,7 +17,8 @@ from mla_var3.core.record_file import FORMAT
 MEASURED: tuple[Source, ...] = ("event", "ncu", "nsys")
 """Sources of times that were measured; others are predictions."""
 NOT_STORED = "not in the record"
-Packed = tuple[float, int]
+Packed = tuple[float, Annotated[int, msgspec.Meta(ge=0)]]
+"""Value and column; column -1 must not mean the last."""
 
 
 class _Figures(msgspec.Struct):

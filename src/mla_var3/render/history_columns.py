@@ -93,7 +93,7 @@ PROFILES: tuple[Column, ...] = (
 )
 STAGES: tuple[Column, ...] = (
     _field("stage"),
-    _field("kernel"),
+    Column("kernel_name", "VARCHAR", lambda stage: stage.kernel),
     _scaled("duration_us", "duration_ns", 1e-3),
     _field("duration_by"),
     *(_field(f"{name}_pct", "DOUBLE") for name in ("tensor", "dram", "occupancy", "l2_hit")),

@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,58 +22,71 @@ class Found(NamedTuple):
     """Folder below the root to the reason."""
 
 
-def read_history(root: Path, progress: Callable[[int, int], None] | None = None) -> Found:
-    """Read every `profile.json` below `root`, however deep, but for those of unfinished runs."""
-    folders = sorted(_folders(str(root)))
+def read_history(root: Path) -> Found:
+    """Read every `profile.json` below `root`, however deep, but for those of unfinished runs.
+
+    Nothing below a profile is another one; links to folders are not followed.
+    """
+    runs: list[Run] = []
+    damaged: dict[str, str] = {}
+    beginning = len(os.path.join(root, ""))
+    todo = [os.fspath(root)] if root.is_dir() else []
+    while todo:
+        folder = todo.pop()
+        name = folder[beginning:].replace(os.sep, "/") or "."
+        try:
+            content = _content(f"{folder}/{artifacts.PROFILE}")
+            if content is None:
+                todo += _below(folder)
+            else:
+                runs.append(_run(content, folder, name))
+        except NoUsableData as error:
+            damaged[name] = str(error)
+        except OSError as error:
+            damaged[name] = f"cannot be read: {error.strerror or type(error).__name__}"
+    runs.sort(key=lambda run: run.profile)
+    return Found(tuple(runs), dict(sorted(damaged.items())))
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without Python's collector of cycles: a history has none, and looking costs a third of it."""
     collects = gc.isenabled()
-    gc.disable()  # nothing here is cyclic, and looking for it takes as long as reading
+    gc.disable()
     try:
-        return _read_all(root, folders, progress)
+        yield
     finally:
         if collects:
             gc.enable()
 
 
-def _read_all(root: Path, folders: list[str], progress: Callable[[int, int], None] | None) -> Found:
-    runs: list[Run] = []
-    damaged: dict[str, str] = {}
-    beginning = len(os.path.join(root, ""))
-    for number, folder in enumerate(folders, start=1):
-        name = folder[beginning:].replace(os.sep, "/") or "."
-        try:
-            runs.append(_read(folder, name))
-        except NoUsableData as error:
-            damaged[name] = str(error)
-        except OSError as error:
-            damaged[name] = f"cannot be read: {error.strerror or type(error).__name__}"
-        if progress is not None and number % 200 == 0:
-            progress(number, len(folders))
-    return Found(tuple(runs), damaged)
-
-
-def _read(folder: str, name: str) -> Run:
+def _run(content: bytes, folder: str, name: str) -> Run:
     def part(position: int) -> bytes:
         return Path(folder, artifacts.stage_file(position)).read_bytes()
 
-    with open(os.path.join(folder, artifacts.PROFILE), "rb") as file:
-        return read_run(file.read(), name, part)
+    return read_run(content, name, part)
 
 
-def _folders(root: str) -> Iterator[str]:
-    """Folders that hold a `profile.json`; nothing below one of them is another profile."""
-    todo = [root]
-    while todo:
-        folder = todo.pop()
-        below: list[os.DirEntry[str]] = []
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name == artifacts.PROFILE:
-                        yield folder
-                        below = []
-                        break
-                    if entry.is_dir(follow_symlinks=False):
-                        below.append(entry)
-        except OSError:  # not ours to read: what lies there is not in the history
-            continue
-        todo += [entry.path for entry in below if not entry.name.startswith(PARTIAL)]
+def _content(path: str) -> bytes | None:
+    """A file by the fewest calls of the system; None where there is none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        size = os.fstat(handle).st_size
+        content = os.read(handle, size + 1)
+        while len(content) != size and (more := os.read(handle, 1 << 20)):
+            content += more
+        return content
+    finally:
+        os.close(handle)
+
+
+def _below(folder: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [
+            entry.path
+            for entry in entries
+            if not entry.name.startswith(PARTIAL) and entry.is_dir(follow_symlinks=False)
+        ]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from mla_var3.core.errors import BadArgument, MachineCannot
 from mla_var3.core.history import Run
 from mla_var3.render.history_columns import PROFILES, STAGES, Column, profile_cells, stage_cells
@@ -43,8 +45,12 @@ def query(runs: Sequence[Run], sql: str) -> Answer:
 
     with duckdb.connect(":memory:", config=_CLOSED) as connection:
         _only_select(connection, sql)
-        _fill(connection, "profiles", map(profile_cells, runs))
-        _fill(connection, "stages", (row for run in runs for row in stage_cells(run)))
+        rows = {
+            "profiles": map(profile_cells, runs),
+            "stages": (row for run in runs for row in stage_cells(run)),
+        }
+        for name in TABLES:
+            _fill(connection, name, rows[name] if _is_read(connection, sql, name) else ())
         connection.execute("SET lock_configuration = true")
         try:
             found = connection.execute(sql)
@@ -67,22 +73,34 @@ def _only_select(connection: Any, sql: str) -> None:
         raise BadArgument(f"--sql takes one SELECT, not {found}: the history is only read")
 
 
+def _is_read(connection: Any, sql: str, name: str) -> bool:
+    """Whether a query needs a table: a large one that it does not name is left empty."""
+    import duckdb
+
+    try:
+        named = {table.lower() for table in connection.get_table_names(sql)}
+    except duckdb.Error:
+        return True
+    return name in named or "query" in sql.lower()  # query() and query_table() name them in texts
+
+
 def _fill(connection: Any, name: str, rows: Iterable[tuple[Any, ...]]) -> None:
-    """Make a table with its explicit columns and insert whole columns at once."""
+    """Make a table with its explicit columns; whole columns go in as one JSON text, by their type.
+
+    A text that is no time becomes NULL.
+    """
     columns = TABLES[name]
     typed = ", ".join(f'"{column.name}" {column.type}' for column in columns)
     connection.execute(f"CREATE TABLE {name} ({typed})")
-    values = [list(column) for column in zip(*rows, strict=True)]
+    values = {f"c{n}": column for n, column in enumerate(zip(*rows, strict=True))}
     if not values:
         return
-    parts = (_unnested(column, n) for n, column in enumerate(columns, start=1))
-    connection.execute(f"INSERT INTO {name} SELECT {', '.join(parts)}", values)
-
-
-def _unnested(column: Column, number: int) -> str:
-    if column.type == "TIMESTAMP":  # a text that is no time becomes NULL
-        return f"TRY_CAST(unnest(${number}::VARCHAR[]) AS TIMESTAMP)"
-    return f"unnest(${number}::{column.type}[])"
+    types = {f"c{n}": [column.type] for n, column in enumerate(columns)}
+    parts = ", ".join(f"unnest(j.{key})" for key in types)
+    texts = [msgspec.json.encode(part).decode() for part in (values, types)]
+    connection.execute(
+        f"INSERT INTO {name} SELECT {parts} FROM (SELECT from_json($1::JSON, $2) AS j)", texts
+    )
 
 
 def _refused(error: Exception) -> BadArgument:
