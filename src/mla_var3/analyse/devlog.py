@@ -42,8 +42,9 @@ def _whole(
     change = _change_pct(key, value, before)
     if change is None:
         return Figure(label, text(value))
-    if abs(_time_change(now, before) or 0.0) < _floor(before):
-        return Figure(label, text(value), f"no change ({signed(change)}%)")
+    undecided = _undecided(now, before)
+    if undecided:
+        return Figure(label, text(value), f"{undecided} ({signed(change)}%)")
     if key != "duration":
         return Figure(label, text(value), f"{signed(change)}%")
     word = "faster" if change < 0 else "slower"
@@ -62,16 +63,14 @@ def _change_pct(key: str, value: float, before: Previous) -> float | None:
     return None if not past else 100.0 * (value / past - 1.0)
 
 
-def _time_change(now: Profile, before: Previous) -> float | None:
+def _undecided(now: Profile, before: Previous) -> str:
+    """`no change`, or the word of a verdict that does not decide; empty: it has changed."""
+    if before.verdict is not None:
+        word = before.verdict.word
+        return "" if word in ("faster", "slower") else word
     time = now.end_to_end.value("duration") if now.end_to_end else None
-    return None if time is None else _change_pct("duration", time, before)
-
-
-def _floor(before: Previous) -> float:
-    """In percent. A verdict has its own, and is asked for its word instead."""
-    if before.verdict is None:
-        return before.floor_pct
-    return float("inf") if before.verdict.word not in ("faster", "slower") else 0.0
+    change = None if time is None else _change_pct("duration", time, before)
+    return "no change" if abs(change or 0.0) < before.floor_pct else ""
 
 
 def _counted(now: Profile, label: str, key: str) -> Figure:

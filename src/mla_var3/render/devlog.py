@@ -104,10 +104,15 @@ def _section(lines: Sequence[str], name: str) -> tuple[int, int, bool]:
 
 
 def _heads(lines: Sequence[str]) -> list[tuple[int, re.Match[str] | None]]:
-    """Lines that begin a section, outside of code; those of a version with their match."""
+    """Lines that begin a section, outside of code; those of a version with their match.
+
+    A fence that nobody closes is none.
+    """
     found, fenced = [], False
+    fences = [at for at, line in enumerate(lines) if _FENCE.match(line)]
+    closed = set(fences[: len(fences) // 2 * 2])
     for at, line in enumerate(lines):
-        if _FENCE.match(line):
+        if at in closed:
             fenced = not fenced
         elif not fenced and re.match(r"##? ", line):
             found.append((at, _SECTION.match(line)))
