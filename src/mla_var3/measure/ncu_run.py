@@ -19,6 +19,7 @@ from mla_var3.measure.ncu_command import NcuJob, ncu_command, query_command, ran
 from mla_var3.measure.ncu_metrics import MetricSet, metric_set, parse_query, unknown_names
 from mla_var3.measure.ncu_progress import NcuProgress, Replay
 from mla_var3.measure.ncu_reader import read_report
+from mla_var3.measure.ncu_reader.module import needs_own_process
 from mla_var3.measure.ncu_reader.table import chip_of
 from mla_var3.measure.tool_faults import FaultContext, explain, remarks
 from mla_var3.measure.worker import raise_error
@@ -112,7 +113,7 @@ def _read(tool: Tool, job: NcuJob, result: ChildResult) -> Profile:
     if result.timed_out or result.returncode or not there:
         raise _cause(tool, job, result, not there)
     try:
-        return read_report(job.report)
+        return read_report(job.report, apart=needs_own_process())
     except UnreadableFile as fault:
         if fault.fault in ("EMPTY", "NO_KERNELS"):
             raise _cause(tool, job, result, True) from fault

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mla_var3.core import artifacts
-from mla_var3.core.errors import BadArgument, MachineCannot, MlaError
+from mla_var3.core.errors import BadArgument, MachineCannot
 from mla_var3.core.locate import is_installed, kernel_name, missing_package
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.timing import Regime
@@ -86,7 +86,7 @@ def kept_on_failure(work: Path, wanted: Path, names: tuple[str, ...]) -> Iterato
     """
     try:
         yield
-    except MlaError as error:
+    except Exception as error:
         place = _rescue(work, wanted, names, str(error))
         if place is None:
             raise

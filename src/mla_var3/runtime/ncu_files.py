@@ -11,6 +11,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import MachineCannot, MlaError
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import load_profile
+from mla_var3.measure.ncu_reader.module import needs_own_process
 from mla_var3.measure.ncu_reader.part import KEPT_LAUNCHES
 from mla_var3.render.ncu_texts import changed_source
 from mla_var3.render.ncu_verbose import render_head
@@ -96,7 +97,7 @@ def _parts(job: Job, launches: list[Launch]) -> Iterator[tuple[Made, int]]:
 
     Launches of one kernel come into one part, which then disassembles it once.
     """
-    alone = len(launches) <= PART_LAUNCHES
+    alone = len(launches) <= PART_LAUNCHES and not needs_own_process()
     launches = sorted(launches, key=lambda launch: (launch.stage.kernel, launch.number))
     for first in range(0, len(launches), PART_LAUNCHES):
         part = tuple(launches[first : first + PART_LAUNCHES])

@@ -83,6 +83,14 @@ def open_report(library: Any, path: Path, *, keep: bool = False) -> Any:
     return opened
 
 
+def needs_own_process() -> bool:
+    """Whether this process holds Triton's native code: the library may not survive beside it.
+
+    Seen with Triton 3.6 and the module of Nsight Compute 2025.3.1: a segmentation fault.
+    """
+    return "triton._C.libtriton" in sys.modules
+
+
 def installed_folders() -> list[Path]:
     """Folders with an `ncu_report.py` of installed Nsight Compute versions, newest first."""
     return sorted(set(_candidates()), key=_version_of, reverse=True)

@@ -40,12 +40,17 @@ class Part(msgspec.Struct, frozen=True):
     environment: Environment = Environment()
 
 
-def read_parts(path: Path, count: int, progress: Progress | None = None) -> Part:
-    """All launches of a report; `count` is how many its blocks promise, 0 where that is unknown."""
-    if count <= PART_LAUNCHES:
-        return read_part(module.load_module(), path, keep=0 < count <= KEPT_LAUNCHES)
+def read_parts(
+    path: Path, count: int, progress: Progress | None = None, *, apart: bool = False
+) -> Part:
+    """All launches of a report; `count` is how many its blocks promise, 0 where that is unknown.
+
+    `apart`: none is read in this process.
+    """
     library = module.load_module()
-    starts = range(0, count, PART_LAUNCHES)
+    if count <= PART_LAUNCHES and not apart:
+        return read_part(library, path, keep=0 < count <= KEPT_LAUNCHES)
+    starts = range(0, max(count, 1), PART_LAUNCHES)
     # the last one takes what is there beyond the promise
     ends = [*starts[1:], None]
     parts = []

@@ -17,11 +17,16 @@ from mla_var3.measure.ncu_reader.part import Progress
 
 
 def read_report(
-    path: Path, *, kernel: re.Pattern[str] | None = None, progress: Progress | None = None
+    path: Path,
+    *,
+    kernel: re.Pattern[str] | None = None,
+    progress: Progress | None = None,
+    apart: bool = False,
 ) -> Profile:
     """Record of a report; `kernel` keeps the launches whose short or full name it finds.
 
-    `progress` is called with the launches read and their number while a long report is read.
+    `progress` is called with the launches read and their number while a long report is read. With
+    `apart` the library works in a process of its own.
 
     Raises `UnreadableFile` with its word, `NotFound` without the file or without such a kernel,
     and `MachineCannot` where a .ncu-rep cannot be read for want of `ncu_report`.
@@ -29,9 +34,9 @@ def read_report(
     kind = sniff(path)
     if kind == "xz" or kind == "gz":
         with unpacked(path, kind) as plain:
-            profile = _read(plain, path, progress)
+            profile = _read(plain, path, progress, apart)
     else:
-        profile = _read(path, path, progress)
+        profile = _read(path, path, progress, apart)
     return profile if kernel is None else _only(profile, kernel)
 
 
@@ -57,7 +62,7 @@ def plain_report(path: Path) -> Iterator[Path | None]:
         yield None if kind == "ncu-csv" else plain
 
 
-def _read(plain: Path, given: Path, progress: Progress | None) -> Profile:
+def _read(plain: Path, given: Path, progress: Progress | None, apart: bool) -> Profile:
     kind = sniff(plain, unpacked_from=given if plain != given else None)
     # each imported where it is used: the other would cost a part of a quick start
     if kind == "ncu-csv":
@@ -68,7 +73,9 @@ def _read(plain: Path, given: Path, progress: Progress | None) -> Profile:
 
     source = _source(given, "ncu-rep")
     walkable = kind == "ncu-rep"
-    return report_file.read_report_file(plain, source, walkable=walkable, progress=progress)
+    return report_file.read_report_file(
+        plain, source, walkable=walkable, progress=progress, apart=apart
+    )
 
 
 def _source(path: Path, kind: str) -> SourceFile:

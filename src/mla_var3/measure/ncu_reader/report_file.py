@@ -26,7 +26,12 @@ _CHUNK = 1 << 20
 
 
 def read_report_file(
-    path: Path, source: SourceFile, *, walkable: bool, progress: Progress | None = None
+    path: Path,
+    source: SourceFile,
+    *,
+    walkable: bool,
+    progress: Progress | None = None,
+    apart: bool = False,
 ) -> Profile:
     """Record of a .ncu-rep. `walkable` is False for the packed form `.ncu-repz`."""
     layout, capture = blocks.Layout(end="unknown"), None
@@ -37,7 +42,7 @@ def read_report_file(
                 capture = versions.capture_version(layout, view)
         refuse(layout, source.bytes)
     with whole_file(path, layout) as whole:
-        part = read_parts(whole, layout.launches, progress)
+        part = read_parts(whole, layout.launches, progress, apart=apart)
     if capture:
         environment = msgspec.structs.replace(part.environment, capture_tool=f"ncu {capture}")
         part = msgspec.structs.replace(part, environment=environment)

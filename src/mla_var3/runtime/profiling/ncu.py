@@ -72,18 +72,18 @@ def ncu_profile_plan(
     wanted = Path(out_dir) if out_dir else _place(job)
     with new_folder(wanted) as folder:
         work = folder.work
-        with kept_on_failure(work, wanted, (artifacts.NCU_LOG,)):
+        with kept_on_failure(work, wanted, (artifacts.NCU_LOG, artifacts.FULL_REPORT)):
             _step(options, "ncu: inputs and warm-up")
             profile, facts = ncu_record.measure(job, bench_runs or 1, work, options)
-        write_problem(
-            plan.for_sms(profile.environment.sm_count),
-            {"device": profile.environment.device, "seed": options.seed},
-            work,
-        )
-        save_facts(facts, work / artifacts.NCU_FACTS)
-        _step(options, "report: sections, source, machine code")
-        save_profile(write_details(profile, work), work)
-        reports = write_reports(work)
+            write_problem(
+                plan.for_sms(profile.environment.sm_count),
+                {"device": profile.environment.device, "seed": options.seed},
+                work,
+            )
+            save_facts(facts, work / artifacts.NCU_FACTS)
+            _step(options, "report: sections, source, machine code")
+            save_profile(write_details(profile, work), work)
+            reports = write_reports(work)
     return ProfileResult(
         out_dir=folder.final,
         profile=reports.read.profile,
