@@ -9,7 +9,7 @@ from tests.support.rival_plans import Both, Lazy, Nothing, Other, Slow, Spoils, 
 
 from mla_var3.core import quads as core
 from mla_var3.core.errors import KernelFailed, MachineCannot, NotComparable
-from mla_var3.core.plan import KernelPlan
+from mla_var3.core.plan import Cost, KernelPlan
 from mla_var3.core.timing import CacheState
 from mla_var3.measure import quads, worker_compare, worker_race, worker_sides
 from mla_var3.measure.timing_cpu import CpuTimer
@@ -51,7 +51,7 @@ def compared(folder: Path, a: KernelPlan, b: KernelPlan, **more: Any) -> Compare
 
 def test_more_work_takes_longer(tmp_path: Path) -> None:
     """Eight times the work is at least twice the time, in every quad of a busy machine's most."""
-    found = compared(tmp_path, Twice(n=1 << 18), Slow(n=1 << 18))
+    found = compared(tmp_path, Twice(), Slow())
     effect = core.effect_of(found.run.quads, 96.0)
     assert effect is not None and effect.low_pct > 100.0
     assert found.outputs == {"A": 0.0, "B": 0.0}
@@ -164,11 +164,20 @@ def test_a_change_of_one_bit_is_seen() -> None:
     assert worker_sides.checksums((x, "text")) != before
 
 
-def test_a_comparison_of_minutes_is_refused_on_a_cpu(tmp_path: Path) -> None:
-    """6 and 12 quads, two legs of a side in each, 6 calls a leg: 216 calls of both sides."""
+def test_a_comparison_of_minutes_is_refused_on_a_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """6 and 12 quads, two legs of a side in each, 6 calls a leg: 216 calls of both sides.
+
+    Of a plan that takes a second a call on this CPU, and no memory: 432 s, told in minutes.
+    """
     assert least_calls(quads.settings()) == 216
-    with pytest.raises(MachineCannot, match=r"would take about .* on this CPU"):
-        compared(tmp_path, Twice(n=1 << 30), Twice(n=1 << 30))
+    monkeypatch.setattr(
+        Twice, "_algorithmic_flops_bytes", lambda self, tiling=None: Cost(1e9, 0, 0)
+    )
+    monkeypatch.setattr(worker_sides, "matmul_rate", lambda: 1e9 / share)
+    with pytest.raises(MachineCannot, match=r"would take about 7 min on this CPU"):
+        compared(tmp_path, Twice(), Twice(), protocol={})
 
 
 def test_how_far_it_is_is_told(
@@ -190,7 +199,7 @@ def raced(folder: Path, *plans: KernelPlan) -> Raced:
 
 
 def test_a_race_of_three(tmp_path: Path) -> None:
-    found = raced(tmp_path, Twice(n=1 << 18), Slow(n=1 << 18), Both(n=1 << 18))
+    found = raced(tmp_path, Twice(), Slow(), Both())
     assert [leg.contender for leg in found.rounds[1].legs] == [1, 2, 0, 0, 2, 1]
     assert (len(found.rounds), found.errors) == (6, (0.0, 0.0, 0.0))
     from mla_var3.core.race import round_ratio

@@ -16,20 +16,20 @@ PROBE = 384
 """Rows and columns of the product that the CPU's rate is measured with: some milliseconds."""
 
 
-def refuse_slow_cpu(plan: KernelPlan, rate: float | None = None) -> None:
+def refuse_slow_cpu(plan: KernelPlan, rate: float | None = None, calls: int = 1) -> None:
     """Raise `MachineCannot`, with the estimate and a smaller problem, for a run over the limit.
 
-    `rate` is the CPU's float32 matmul rate in FLOP/s; None: measured.
+    `rate` is the CPU's float32 matmul rate in FLOP/s; None: measured. The plan is run `calls` times.
     """
     limit = table("check")["cpu"]["limit_seconds"]
-    seconds = estimate_cpu_seconds(plan, rate)
+    seconds = estimate_cpu_seconds(plan, rate, calls)
     if seconds <= limit:
         return
     name = kernel_name(type(plan))
-    smaller = smaller_problem(plan, lambda p: estimate_cpu_seconds(p, rate) <= limit / 2)
+    smaller = smaller_problem(plan, lambda p: estimate_cpu_seconds(p, rate, calls) <= limit / 2)
     advice = "run it on a GPU: --device=cuda"
     if smaller is not None:
-        about = estimate_cpu_seconds(smaller, rate)
+        about = estimate_cpu_seconds(smaller, rate, calls)
         advice = f"try {changed_options(plan, smaller)} (about {_spoken(about)}), or --device=cuda"
     raise MachineCannot(
         f"{name} at {problem_text(plan)} would take about {_spoken(seconds)} on this CPU "
@@ -37,8 +37,8 @@ def refuse_slow_cpu(plan: KernelPlan, rate: float | None = None) -> None:
     )
 
 
-def estimate_cpu_seconds(plan: KernelPlan, rate: float | None = None) -> float:
-    """Seconds for inputs, one run of every stage and the sampled reference on this CPU."""
+def estimate_cpu_seconds(plan: KernelPlan, rate: float | None = None, calls: int = 1) -> float:
+    """Seconds for inputs, runs of every stage and the sampled reference on this CPU."""
     figures = table("check")["cpu"]
     effective = (rate or matmul_rate()) * figures["matmul_share"]
     width = DTYPE_BYTES.get(getattr(plan, "dtype", "fp32"), 4)
@@ -53,7 +53,7 @@ def estimate_cpu_seconds(plan: KernelPlan, rate: float | None = None) -> float:
     whole = plan._algorithmic_flops_bytes()
     making = whole.read_bytes / width * figures["seconds_per_input_element"]
     judging = min(reference_seconds(plan, "cpu"), reference_budget("cpu"))
-    return float(running + making + judging)
+    return float(calls * running + making + judging)
 
 
 def reference_seconds(plan: KernelPlan, device: str) -> float:

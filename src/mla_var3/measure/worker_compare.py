@@ -19,7 +19,7 @@ from mla_var3.measure.worker_sides import (
     hold_alike,
     poison_sides,
     prepare_sides,
-    timer_of,
+    timers_of,
 )
 from mla_var3.measure.worker_spec import WorkerSpec
 
@@ -44,25 +44,23 @@ def compare(spec: WorkerSpec) -> None:
     by = timing.settings(spec.device, spec.settings)
     chosen = quads.settings(spec.protocol)
     sides = prepare_sides(spec, least_calls(chosen))
-    flush = int(by["flush_caches"] * sides.machine.flush_cache_bytes)
-    timers = [timer_of(side, spec, flush) for side in (*sides.prepared, sides.again())]
+    ready = timers_of((*sides.prepared, sides.again()), spec, by, sides.machine)
+    timers = ready.timers
     pair = Pair(*timers)
     warm = quads.warm_up(pair, by)
     calls = [call_ns(timer) for timer in timers]
     queueing = hold_alike(timers, calls, by)
     poisoned = poison_sides(sides.prepared)
     task = Task(chosen, spec.floor_pct, min(calls), spec.cache, spec.shapes, Count(chosen).leg)
-    run = quads.take(pair, task)
+    run = quads.take(pair, task, ready.clock)
     doubts = check_sides(sides, poisoned)
-    if not spec.device.startswith("cuda"):
-        run = msgspec.structs.replace(run, no_clock="the clock of a CPU is not read")
     found = Compared(
-        run=msgspec.structs.replace(run, warm_up=warm, warnings=doubts),
+        run=msgspec.structs.replace(run, warm_up=warm, warnings=doubts, no_clock=ready.no_clock),
         machine=sides.machine,
         outputs=dict(zip(LETTERS, sides.errors, strict=True)),
         timer=timers[0].name,
         queueing=queueing,
-        flush=flush_words(flush),
+        flush=flush_words(ready.flush_bytes),
     )
     (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))
 

@@ -17,7 +17,7 @@ from mla_var3.measure.worker_sides import (
     hold_alike,
     poison_sides,
     prepare_sides,
-    timer_of,
+    timers_of,
 )
 from mla_var3.measure.worker_spec import WorkerSpec
 
@@ -35,6 +35,9 @@ class Raced(msgspec.Struct, frozen=True, kw_only=True):
     timer: str
     queueing: str
     flush: str
+    clock_source: str = ""
+    no_clock: str = ""
+    """Why the clocks are not known."""
     warnings: tuple[str, ...] = ()
 
 
@@ -44,8 +47,8 @@ def race(spec: WorkerSpec) -> None:
     chosen = rounds.settings(spec.protocol)
     least = int(2 * chosen["rounds"] * (1 + chosen["least_calls"]))
     sides = prepare_sides(spec, least)
-    flush = int(by["flush_caches"] * sides.machine.flush_cache_bytes)
-    timers = [timer_of(side, spec, flush) for side in sides.prepared]
+    ready = timers_of(sides.prepared, spec, by, sides.machine)
+    timers = ready.timers
     warm = rounds.warm_up(timers, by)
     queueing = hold_alike(timers, [call_ns(timer) for timer in timers], by)
     poisoned = poison_sides(sides.prepared)
@@ -57,7 +60,7 @@ def race(spec: WorkerSpec) -> None:
         done += 1
         tell_progress(done, legs)
 
-    taken = rounds.run(timers, chosen, spec.cache, None, on_leg)
+    taken = rounds.run(timers, chosen, spec.cache, ready.clock, on_leg)
     found = Raced(
         rounds=taken,
         warm_up=warm,
@@ -65,7 +68,9 @@ def race(spec: WorkerSpec) -> None:
         errors=sides.errors,
         timer=timers[0].name,
         queueing=queueing,
-        flush=flush_words(flush),
+        flush=flush_words(ready.flush_bytes),
+        clock_source=ready.clock.source if ready.clock else "",
+        no_clock=ready.no_clock,
         warnings=check_sides(sides, poisoned),
     )
     (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))

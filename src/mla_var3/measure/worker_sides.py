@@ -1,7 +1,7 @@
 """Several plans on one problem in one process: the same inputs, own outputs, all of them right."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mla_var3.core import stats
@@ -12,6 +12,8 @@ from mla_var3.measure import timing
 from mla_var3.measure.check import Expected, check_runnable, expect
 from mla_var3.measure.check_cost import matmul_rate, refuse_slow_cpu
 from mla_var3.measure.events import EventTimer
+from mla_var3.measure.inband import InBandClock
+from mla_var3.measure.leg_clock import InBandLegs, cycles_on
 from mla_var3.measure.timing import Settings
 from mla_var3.measure.timing_cpu import CpuTimer
 from mla_var3.measure.worker_event import machine_of
@@ -60,7 +62,7 @@ def prepare_sides(spec: WorkerSpec, calls: int) -> Sides:
     plans = [on_device(plan, spec.device) for plan in made]
     if not spec.device.startswith("cuda"):
         for plan in plans:
-            refuse_slow_cpu(plan, matmul_rate() / (calls * len(plans)))
+            refuse_slow_cpu(plan, matmul_rate(), calls * len(plans))
     first = plans[0]
     inputs = make_inputs(first, spec.device, spec.seed)
     for plan, name in zip(plans[1:], names[1:], strict=True):
@@ -77,13 +79,35 @@ def prepare_sides(spec: WorkerSpec, calls: int) -> Sides:
     return Sides(tuple(prepared), errors, machine, before, names, spec.device)
 
 
-def timer_of(prepared: Prepared, spec: WorkerSpec, flush_bytes: int) -> EventTimer | CpuTimer:
-    """Times a side from its first launch to the end of its last stage: its span."""
-    if spec.device.startswith("cuda"):
-        import torch
+class Timers(NamedTuple):
+    """One a plan, all alike."""
 
-        return EventTimer(prepared.run, flush_bytes, torch)
-    return CpuTimer(prepared.run, flush_bytes)
+    timers: tuple[EventTimer | CpuTimer, ...]
+    flush_bytes: int
+    clock: InBandLegs | None
+    no_clock: str
+    """Why there is none."""
+
+
+def timers_of(
+    prepared: Sequence[Prepared], spec: WorkerSpec, by: Settings, machine: Machine
+) -> Timers:
+    """Times each from its first launch to the end of its last stage: its span."""
+    flush = int(by["flush_caches"] * machine.flush_cache_bytes)
+    found = cycles_on(spec.device, machine.sm_count)
+    cycles, no_clock = (None, found) if isinstance(found, str) else (found, "")
+    timers = tuple(_timer(each.run, flush, spec.device, cycles) for each in prepared)
+    return Timers(timers, flush, InBandLegs() if cycles else None, no_clock)
+
+
+def _timer(
+    run: Callable[[], None], flush_bytes: int, device: str, cycles: InBandClock | None
+) -> EventTimer | CpuTimer:
+    if not device.startswith("cuda"):
+        return CpuTimer(run, flush_bytes)
+    import torch
+
+    return EventTimer(run, flush_bytes, torch, cycles)
 
 
 def hold_alike(timers: Sequence[EventTimer | CpuTimer], calls: list[float], by: Settings) -> str:
@@ -96,6 +120,8 @@ def hold_alike(timers: Sequence[EventTimer | CpuTimer], calls: list[float], by: 
     if not any(timing.needs_hold(call, host, by) for call, host in pairs):
         return "one call a sample; the flush gives the host time to queue it"
     hold = timing.hold_ns(max(hosts), by)
+    if any(timer.counts_cycles for timer in on_gpu):
+        hold += by["hold_stamp_ns"]
     for timer in on_gpu:
         timer.hold(hold)
     return f"a spin kernel of {hold / 1e3:.0f} µs holds the stream before each sample"

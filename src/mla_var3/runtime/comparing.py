@@ -115,7 +115,6 @@ def compare_plans(
                 floors=_floors(facts, chosen, options),
                 settings=chosen,
                 processes=options.processes,
-                missing=_missing(gpu),
             )
             run = _Run(comparison, gpu, facts, options, work)
             for at, pair in enumerate(made):
@@ -271,9 +270,3 @@ def _untimed(pair: Sequence[KernelPlan]) -> Shape:
 
 def _worst(found: Sequence[Compared]) -> dict[str, float]:
     return {letter: max(seen.outputs[letter] for seen in found) for letter in LETTERS}
-
-
-def _missing(gpu: Gpu | None) -> dict[str, str]:
-    if gpu is None:
-        return {"clock of each leg": "the clock of a CPU is not read"}
-    return {}

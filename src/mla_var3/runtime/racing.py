@@ -117,7 +117,6 @@ def _race(
         for contender, plan, error in zip(contenders, plans, raced.errors, strict=True)
     )
     shared = ("shared GPU: other processes compute on it",) if facts.shared else ()
-    why = "no clock is read beside this timer" if facts.gpu else "the clock of a CPU is not read"
     return Race(
         created="",
         contenders=runners,
@@ -127,5 +126,6 @@ def _race(
         machine=raced.machine,
         warm_up=raced.warm_up,
         warnings=(*shared, *raced.warnings),
-        missing={"clock of each leg": why},
+        clock_source=raced.clock_source,
+        missing={"clock of each leg": raced.no_clock} if raced.no_clock else {},
     )
