@@ -3,8 +3,8 @@
 import csv
 import io
 import json
+import resource
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -124,8 +124,16 @@ def test_sql_needs_the_extra(root: Path, tmp_path: Path) -> None:
     assert "pip install 'mla_var3[history]'" in ran.err
 
 
+def children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_thousands_of_profiles_are_quick(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """In full: 10,000 profiles, half of them of 20 kB, in 2 s by table and by SQL."""
+    """In full: 10,000 profiles, half of them of 20 kB, in 2 s by table and by SQL.
+
+    Processor time of the command, the best of three: other programs of the machine do not count.
+    """
     full = request.config.getoption("--full")
     count = 10_000 if full else 400
     for place, half in (("a", "annotation_flash_mla_v1_s16"), ("e", "event_flash_mla_v1_s16")):
@@ -136,10 +144,10 @@ def test_thousands_of_profiles_are_quick(tmp_path: Path, request: pytest.Fixture
         ways.append(("--sql", "SELECT count(*), sum(duration_us) FROM profiles"))
     for words in ways:
         took = []
-        for _ in range(3):  # the machine may be busy with something else
-            begin = time.monotonic()
+        for _ in range(3):
+            begin = children_s()
             ran = mla("history", tmp_path, *words)
-            took.append(time.monotonic() - begin)
+            took.append(children_s() - begin)
             assert ran.code == 0
         if not words:
             assert f"{count} profiles" in ran.out

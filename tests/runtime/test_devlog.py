@@ -15,7 +15,8 @@ from mla_var3.core.record import Check, Profile
 from mla_var3.core.record_file import load_profile, save_profile
 from mla_var3.runtime.devlog import write_devlog
 
-H200 = Path(__file__).parents[2] / "examples" / "h200"
+ROOT = Path(__file__).parents[2]
+H200 = ROOT / "examples" / "h200"
 BASE, V1 = H200 / "annotation_flash_mla_base_s16", H200 / "annotation_flash_mla_v1_s16"
 
 
@@ -206,6 +207,21 @@ def test_a_comparison_of_another_version_or_problem_is_refused(tmp_path: Path) -
     other = H200 / "annotation_flash_mla_v1_s1"
     with pytest.raises(NotComparable, match="no shape with the problem"):
         write_devlog("flash_mla", "v1", other, compared(tmp_path / "d", "faster"), tmp_path)
+
+
+@pytest.mark.parametrize("kernel", ["flash_mla", "flash_attention"])
+def test_the_logs_of_this_project_hold_the_shipped_profiles(tmp_path: Path, kernel: str) -> None:
+    """Both versions at s=16 and s=1; writing them again changes nothing, and nothing is left open."""
+    log = ROOT / "docs" / "kernels" / f"{kernel.replace('_', '-')}.md"
+    shutil.copy(log, tmp_path)
+    for version in ("base", "v1"):
+        for s in (16, 1):
+            base = H200 / f"annotation_{kernel}_base_s{s}" if version == "v1" else None
+            profile = H200 / f"annotation_{kernel}_{version}_s{s}"
+            assert not write_devlog(kernel, version, profile, base, tmp_path).changed
+    text = log.read_text(encoding="utf-8")
+    assert text.count("**Performance**") == text.count("**Insights**:\n- ") == 4
+    assert "to be written by hand" not in text
 
 
 def test_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
