@@ -45,6 +45,16 @@ def test_ncu_s_own_count_is_taken_where_it_tells_one() -> None:
     assert steps[-1].percent == 40
 
 
+def test_the_most_launches_that_ncu_was_given_are_not_how_many_will_come() -> None:
+    """Real line of ncu 2025.3.1 with --launch-count 64, of a program with one launch."""
+    line = '==PROF== Profiling "flash_mla_Kt1_A3bf16_3v8l0_4t..." - 0 (1/64): 0%....50%'
+    known, unknown = list[NcuProgress](), list[NcuProgress]()
+    Replay(known.append, of=1, clock=Clock(), most=64).unfinished(line)
+    Replay(unknown.append, clock=Clock(), most=64).unfinished(line)
+    assert [(step.kernel, step.of) for step in (*known, *unknown)] == [(1, 1), (1, None)]
+    assert unknown[0].left_s is None
+
+
 def test_more_launches_than_expected_are_no_longer_counted_down() -> None:
     steps = list[NcuProgress]()
     replay = Replay(steps.append, of=1, clock=Clock())

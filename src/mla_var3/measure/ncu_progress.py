@@ -51,9 +51,15 @@ class Replay:
         tell: Callable[[NcuProgress], None],
         of: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        most: int | None = None,
     ) -> None:
+        """`of`: launches that are expected; `most`: how many ncu was told to stop after.
+
+        ncu prints the latter as if so many would come: that number tells nothing.
+        """
         self._tell = tell
         self._of = of
+        self._most = most
         self._clock = clock
         self._start: float | None = None
         self._done = 0
@@ -80,7 +86,8 @@ class Replay:
         if self._start is None:
             self._start = self._clock()
         percent = _percent(found["bar"])
-        of = int(found["of"]) if found["of"] else self._of
+        printed = int(found["of"]) if found["of"] else None
+        of = self._of if self._of is not None or printed == self._most else printed
         kernel = self._done + 1
         if of is not None and kernel > of:
             of = None  # more than was expected: nobody knows

@@ -96,7 +96,8 @@ def record_ranges(tool: Tool, job: NcuJob, metrics: MetricSet) -> NcuRun:
 
 
 def _run(tool: Tool, job: NcuJob) -> ChildResult:
-    replay = Replay(tool.on_progress, job.expected) if tool.on_progress is not None else None
+    tell = tool.on_progress
+    replay = Replay(tell, job.expected, most=job.launches) if tell is not None else None
     return run_child(
         ncu_command(tool.ncu, job),
         env=tool.environment,
