@@ -211,7 +211,7 @@ def test_a_comparison_of_another_version_or_problem_is_refused(tmp_path: Path) -
 
 @pytest.mark.parametrize("kernel", ["flash_mla", "flash_attention"])
 def test_the_logs_of_this_project_hold_the_shipped_profiles(tmp_path: Path, kernel: str) -> None:
-    """Both versions at s=16 and s=1; writing them again changes nothing, and nothing is left open."""
+    """Both versions at s=16 and s=1; writing them again changes nothing, nothing is left open."""
     log = ROOT / "docs" / "kernels" / f"{kernel.replace('_', '-')}.md"
     shutil.copy(log, tmp_path)
     for version in ("base", "v1"):

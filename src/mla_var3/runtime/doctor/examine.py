@@ -71,7 +71,7 @@ def _works(checks: tuple[Check, ...]) -> tuple[Step, ...]:
         steps.append((check, "numerics, in the interpreter"))
     if "torch" in fit:
         torch = "mla run flash_mla --language=torch --b=1 --h=8 --s=4 --t=1024"
-        steps.append((torch, "a real profile of the torch version"))
+        steps.append((torch, "a profile of the torch version"))
     steps.append(("mla diagnose FILE.ncu-rep", "a report recorded elsewhere"))
     return tuple(Step(command=command, gives=gives) for command, gives in steps)
 
