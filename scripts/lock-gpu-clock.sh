@@ -105,11 +105,18 @@ persist() {
 
 lock() {
   locking=yes
-  if change -lgc "$step,$step"; then return; fi
+  if change -lgc "$step,$step"; then note_clock; return; fi
   # A refusal changed nothing. Anything else may have.
   if refused; then locking=""; die 3 "$(no_permission)"; fi
   if unsupported; then locking=""; fi
   die 3 "the clock of GPU $index cannot be locked: $(why)"
+}
+
+# What it is locked to, for the reports: no driver tells it.
+note_clock() {
+  local kept
+  kept=$(grep -v '^clock=' "$(state_file)")
+  printf '%s\nclock=%s\n' "$kept" "$step" >"$(state_file)"
 }
 
 settle() {

@@ -25,6 +25,17 @@ EVENT = "--prof_type=event"
         ),
         ((*SMALL, EVENT, "--check"), 2, "mla: --check compares once and times nothing"),
         ((*SMALL, EVENT, "--cache=hot"), 2, "mla: --cache=hot: cold or warm"),
+        ((*SMALL, EVENT, "--regime=bust"), 2, "mla: --regime=bust: no such regime; did you mean"),
+        (
+            (*SMALL, "--prof_type=nsys", "--strict"),
+            2,
+            "mla: --strict has a meaning for event and annotation alone",
+        ),
+        (
+            (*SMALL, "--prof_type=disabled", "--regime=burst"),
+            2,
+            "mla: --regime has a meaning for event and annotation alone",
+        ),
         ((*SMALL, EVENT, "--limit_s=0"), 2, "mla: --limit_s=0: must be at least 1"),
         ((*SMALL, EVENT, "--bench_runs=0"), 2, "mla: --bench_runs=0: must be at least 1"),
         ((*SMALL, EVENT, "--target=h200"), 2, "mla: --target is what static compiles for"),

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from mla_var3.measure.clocks import driver_version, other_processes, read_clocks, run_tool
+from mla_var3.measure.clocks import (
+    driver_version,
+    locked_to_mhz,
+    other_processes,
+    power_limit_w,
+    read_clocks,
+    run_tool,
+)
 
 UUID = "GPU-1c0f0000-0000-0000-0000-000000000000"
 TOOL = """#!/bin/sh
@@ -105,3 +112,27 @@ def test_the_driver_is_named(tmp_path: Path) -> None:
     assert driver_version(UUID, fake(tmp_path)) == "580.159.03"
     assert driver_version(UUID, "/nowhere") is None
     assert other_processes(UUID, "/nowhere") is None
+
+
+def test_what_our_script_locked_the_clock_to_is_known(tmp_path: Path) -> None:
+    note = tmp_path / "mla_var3" / "gpu-clock" / UUID
+    note.parent.mkdir(parents=True)
+    assert locked_to_mhz(UUID, tmp_path) is None
+    for text, mhz in (
+        ("persistence=Disabled\nclock=1305\n", 1305.0),
+        ("persistence=Disabled\n", None),
+        ("clock=fast\n", None),
+    ):
+        note.write_text(text)
+        assert locked_to_mhz(UUID, tmp_path) == mhz
+    assert locked_to_mhz("", tmp_path) is None
+
+
+@pytest.mark.parametrize(("answer", "watt"), [("700.00", 700.0), ("[N/A]", None)])
+def test_the_power_limit_is_asked_for(answer: str, watt: float | None, tmp_path: Path) -> None:
+    def run(command: list[str]) -> tuple[int, str]:
+        assert "--query-gpu=enforced.power.limit" in command and UUID in command
+        return 0, f"{answer}\n"
+
+    assert power_limit_w(UUID, fake(tmp_path), run) == watt
+    assert power_limit_w(UUID, "/nowhere") is None

@@ -2,17 +2,20 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from tests.support.fake_plan import FakePlan
-from tests.support.timings import cpu_timing, gpu_timing, series
+from tests.support.timings import cpu_timing, gpu_timing, monitored, series
 
 from mla_var3.analyse.timing_verdict import diagnose_event
 from mla_var3.core.plan import KernelPlan
+from mla_var3.core.rank import Interval
 from mla_var3.core.record import Profile
-from mla_var3.core.timing import Timing
+from mla_var3.core.timing import Clock, Timing
 from mla_var3.measure.worker_event import RESULT, Compiled
+from mla_var3.render.event_regimes import interval_text, lock_text
 from mla_var3.render.event_report import render_event_report
 from mla_var3.render.event_screen import EventRequest, device_text, headline, render_event
 from mla_var3.runtime.profiling.event import event_profile
@@ -129,3 +132,82 @@ def test_the_report_has_both_roofs_the_conditions_and_the_gaps(tmp_path: Path) -
 def test_every_size_of_time_fits(tmp_path: Path, seconds: float) -> None:
     timing = cpu_timing([seconds * 1e9] * 20)
     assert max(map(len, screen(timing, tmp_path))) <= 100
+
+
+def test_both_regimes_are_rows_and_never_mixed(tmp_path: Path) -> None:
+    """5.84e11 FLOP in 1602.4 and 1391 µs, at 1392 and 1605 MHz of a peak at 1830."""
+    lines = screen(monitored(), tmp_path)
+    start = next(i for i, line in enumerate(lines) if line.startswith("Regime"))
+    sustained, burst = lines[start + 1 : start + 3]
+    assert sustained.split() == [
+        *("sustained", "1602.4", "µs", "[1602.4,", "1602.4]", "640", "1392", "[1365–1425]"),
+        *("698/700", "93", "%", f"{584.1156e3 / 1602.4:.0f}", "36.8"),
+        f"{100 * 584.1156e3 / 1602.4 / (989.5 * 1392 / 1830):.1f}",
+    ]
+    assert burst.split() == [
+        *("burst", "1391.0", "µs", "short", "run,", "not", "given", "90", "1605", "[1605–1605]"),
+        *("n/a", "2", "%", f"{584.1156e3 / 1391:.0f}", "42.4"),
+        f"{100 * 584.1156e3 / 1391 / (989.5 * 1605 / 1830):.1f}",
+    ]
+    assert max(map(len, lines)) <= 100
+    text = "\n".join(lines)
+    assert "clock     1.39 of 1.98 GHz (in-band, 640 samples), 698 W (nvml), sw power cap" in text
+    assert "640 samples in 1.10 s (converged)" in text and "drift 0.0 %" in text
+
+
+def test_the_report_says_who_looked_and_what_was_launched(tmp_path: Path) -> None:
+    timing = monitored()
+    profile = recorded(timing, tmp_path)
+    report = render_event_report(profile, diagnose_event(profile), timing)
+    for row in (
+        "| monitor | nvml every 20 ms; 125 readings, 55 of them in the timed part; counters: nvml",
+        "| its cost | not measured in this run |",
+        "| power | 698/700 W |",
+        "| kernels | 1 in one call: 1 × nvjet",
+        "| Kernels in one call | 1 kernel | event | torch.profiler, one call |",
+        "| Time with the software power cap active | 93 % | event | nvml fields, sw power cap |",
+        "| SM clock during the run | 1.392 GHz | event | clock64 over globaltimer, 640 samples |",
+        "| Duration in bursts | 1391.0 µs | event | median of 90 samples in bursts |",
+        "| Power during the run | 698 W | event | nvml power.draw |",
+        "- one call launched 1 kernel, and the plan has 2 stages",
+    ):
+        assert row in report, row
+    for word in ("nan", "None", "Not measured"):
+        assert word not in report
+
+
+def test_a_run_too_short_for_the_sensor_says_so(tmp_path: Path) -> None:
+    timing = monitored()
+    short = msgspec.structs.replace(timing.series, windows_ns=((0.0, 0.9e9),))
+    timing = msgspec.structs.replace(timing, series=short)
+    profile = recorded(timing, tmp_path)
+    report = render_event_report(profile, diagnose_event(profile), timing)
+    assert "| power | n/a (run too short for the sensor) |" in report
+
+
+@pytest.mark.parametrize(
+    ("median", "text"),
+    [(1.5e3, "[1.40, 1.60]"), (2e6, "[1900.0, 2100.0]"), (2e7, "[19.0, 21.0]"),
+     (2e9, "[1.90, 2.10]")],
+)  # fmt: skip
+def test_an_interval_has_the_unit_of_its_median(median: float, text: str) -> None:
+    spread = 0.1e3 if median < 1e4 else 0.05 * median
+    found = Interval(median, median - spread, median + spread, 0.95, 10)
+    assert interval_text(median, found) == text
+    assert interval_text(median, None) == "short run, not given"
+
+
+@pytest.mark.parametrize(
+    ("clock", "text"),
+    [
+        (None, "lock of clocks not told"),
+        ({"locked": False}, "clocks not locked"),
+        ({"locked": True}, "clocks locked"),
+        ({"locked": True, "lock_mhz": 1305.0, "lock_held": True},
+         "clocks locked at 1305 MHz, held"),
+        ({"locked": False, "lock_mhz": 1305.0, "lock_held": False}, "lock at 1305 MHz not held"),
+        ({"locked": False, "lock_held": False}, "lock not held"),
+    ],
+)  # fmt: skip
+def test_the_lock_in_words(clock: dict[str, Any] | None, text: str) -> None:
+    assert lock_text(None if clock is None else Clock(source="nvml", **clock)) == text

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.support.fake_plan import FakePlan
-from tests.support.timings import cpu_timing, gpu_timing
+from tests.support.timings import cpu_timing, gpu_timing, monitored
 
 from mla_var3.core import artifacts
 from mla_var3.core.errors import (
@@ -20,11 +20,12 @@ from mla_var3.core.errors import (
     MlaError,
     NoUsableData,
     OutOfTime,
+    Unreliable,
 )
 from mla_var3.core.locate import find
 from mla_var3.core.plan import CompiledStage, Cost, Kernel, Tiling, problem
 from mla_var3.core.record_file import load_profile
-from mla_var3.core.timing import Clock, Timing, load_timing, save_timing
+from mla_var3.core.timing import Clock, Timing, WarmUp, load_timing, save_timing
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.worker_event import Compiled
 from mla_var3.measure.worker_run import worker_environment
@@ -326,3 +327,72 @@ def test_a_log_that_says_no_more_than_the_error_is_not_kept(tmp_path: Path) -> N
             with kept_on_failure(tmp_path, tmp_path / "p", ()):
                 raise MachineCannot(text)
         assert (tmp_path / ".incomplete-p").exists() == kept
+
+
+def strict(child: Child, folder: Path, timing: Timing) -> Unreliable:
+    child(timing)
+    with pytest.raises(Unreliable) as error:
+        event_profile_plan(PLAN, folder, options=MeasureOptions(strict=True))
+    return error.value
+
+
+def test_strict_refuses_a_run_that_cannot_be_relied_on_and_keeps_it(
+    child: Child, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mla_var3.runtime.profiling.event.other_processes", lambda uuid: 1)
+    monkeypatch.setattr("mla_var3.runtime.profiling.event.locked_to_mhz", lambda uuid: 1700.0)
+    unsettled = WarmUp(calls=9, busy_ns=5e9, settled=False)
+    error = strict(child, tmp_path / "p", gpu_timing([1000e3] * 200, warm_up=unsettled))
+    assert error.exit_code == 6
+    assert str(error) == (
+        "measurement unreliable (--strict): not settled, lock not held, shared GPU; stored: "
+        f"{tmp_path / 'p'}"
+    )
+    assert load_profile(tmp_path / "p").status == "OK"
+    clock = load_timing(tmp_path / "p" / "timing.json").clock
+    assert clock is not None and (clock.lock_mhz, clock.lock_held) == (1700.0, False)
+
+
+def test_strict_lets_a_quiet_run_pass(child: Child, tmp_path: Path) -> None:
+    child(gpu_timing([1000e3] * 200))
+    result = event_profile_plan(PLAN, tmp_path / "p", options=MeasureOptions(strict=True))
+    assert result.profile.status == "OK"
+
+
+def test_the_figures_of_the_protocol_are_in_the_record(child: Child, tmp_path: Path) -> None:
+    child(monitored())
+    whole = event_profile_plan(PLAN, tmp_path / "p").profile.end_to_end
+    assert whole is not None
+    for key, value in {
+        "sm_clock": 1392e6,
+        "sm_clock_p5": 1365e6,
+        "sm_clock_p95": 1425e6,
+        "cycles": 1602.4e3 * 1392 / 1e3,
+        "cap_active": 93.0,
+        "power": 698.0,
+        "power_average": 690.0,
+        "power_limit": 700.0,
+        "launches": 1,
+        "burst_duration": 1391e3,
+        "burst_samples": 90,
+        "burst_sm_clock": 1605e6,
+        "burst_tflops": 584.115552256e3 / 1391,
+    }.items():
+        assert whole.value(key) == pytest.approx(value), key
+    low, high = whole.value("duration_low"), whole.value("duration_high")
+    assert low is not None and high is not None and low <= 1602.4e3 <= high
+    assert (tmp_path / "p" / "profile.json").stat().st_size < 8192 + 2 * 8192
+
+
+def test_a_baseline_shows_how_many_kernels_it_is(child: Child, tmp_path: Path) -> None:
+    """TileGym issue 82: the baseline was six kernels that nobody mentioned."""
+    child(gpu_timing([1000e3] * 200, kernels={"mm": 2, "softmax": 4}))
+    result = event_profile_plan(PLAN, tmp_path / "p")
+    report = (result.out_dir / "report.md").read_text()
+    assert "| kernels | 6 in one call: 2 × mm, 4 × softmax |" in report
+
+
+def test_the_regime_reaches_the_child(child: Child, tmp_path: Path) -> None:
+    child(gpu_timing([1000e3] * 200), 'print("regime", job["regime"])')
+    result = event_profile_plan(PLAN, tmp_path / "p", options=MeasureOptions(regime="burst"))
+    assert "regime burst" in (result.out_dir / "worker.log").read_text()

@@ -187,6 +187,11 @@ class Machine:
                 found.append(" ".join(words[2:]))
         return found
 
+    def note(self, uuid: str) -> str:
+        """What the scripts noted of a GPU."""
+        (file,) = self.state.rglob(uuid)
+        return file.read_text()
+
     def remembered(self) -> list[str]:
         """The GPUs that the scripts remember as locked."""
         return sorted(file.name for file in self.state.rglob("GPU-*"))

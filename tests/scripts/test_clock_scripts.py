@@ -45,6 +45,9 @@ def test_lock_and_reset_in_order(tmp_path: Path) -> None:
         "undo it with: bash scripts/reset-gpu-clock.sh --device=0\n"
     )
     assert machine.remembered() == [H200]
+    assert machine.note(H200) == "persistence=Disabled\nclock=1395\n"
+    assert machine.run("lock", "345").code == 0  # locked again: one clock is noted
+    assert machine.note(H200) == "persistence=Disabled\nclock=345\n"
     done = machine.run("reset")
     assert (done.code, done.err) == (0, "")
     assert done.changes == ["-rgc", "-pm 0"]

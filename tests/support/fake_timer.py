@@ -26,6 +26,10 @@ class FakeTimer:
     def now(self) -> float:
         return self._clock
 
+    def rest(self, ns: float) -> None:
+        """The device is idle."""
+        self._clock += ns
+
     def calls(self, count: int) -> float:
         spent = sum(self._next() for _ in repeat(None, count))
         self._clock += spent

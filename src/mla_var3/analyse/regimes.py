@@ -4,6 +4,7 @@ import msgspec
 
 from mla_var3.analyse.predict import work_bytes
 from mla_var3.analyse.timing import is_launch_bound
+from mla_var3.core import units
 from mla_var3.core.record import Metric, Stage
 from mla_var3.core.timing import Timing
 
@@ -55,7 +56,8 @@ def launches_remark(timing: Timing, stages: int, counts_exactly: bool) -> str:
     count = timing.launches
     if count is None or count == stages or (count > stages and not counts_exactly):
         return ""
-    return f"one call launched {count} kernels, and the plan has {stages} stages"
+    launched, planned = units.count(count, "kernel"), units.count(stages, "stage")
+    return f"one call launched {launched}, and the plan has {planned}"
 
 
 def _roof_at_clock(stage: Stage) -> float | None:

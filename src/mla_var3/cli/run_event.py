@@ -23,6 +23,8 @@ def run_event(plan: KernelPlan, typed: Typed, device: str, command: str) -> int:
         device=device,
         seed=typed.run.seed,
         cache="warm" if typed.run.cache == "warm" else "cold",
+        regime="burst" if typed.run.regime == "burst" else "sustained",
+        strict=typed.run.strict,
         baseline=Path(typed.run.baseline) if typed.run.baseline else None,
         limit_s=float(typed.run.limit_s),
         on_wait=say,

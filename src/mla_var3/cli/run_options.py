@@ -13,6 +13,7 @@ from mla_var3.core.locate import nearest
 from mla_var3.core.params import PlanOption, Value, plan_options, read_value
 from mla_var3.core.plan import KernelPlan
 from mla_var3.core.timeline import Collector
+from mla_var3.core.timing import Regime
 
 WIDTH = 100
 _KIND_WORDS = {int: "INT", float: "NUMBER", str: "TEXT", bool: ""}
@@ -30,6 +31,8 @@ class RunOptions(NamedTuple):
     language: str | None = None
     seed: int = 0
     cache: str = "cold"
+    regime: str = "sustained"
+    strict: bool = False
     baseline: str = ""
     limit_s: int = 600
     collector: str = ""
@@ -52,6 +55,13 @@ _RUN: tuple[tuple[str, type, str, str], ...] = (
     ("language", str, "cutile, triton or torch", "what runs here"),
     ("seed", int, "seed of the random inputs, a whole number", "0"),
     ("cache", str, "state of the cache before each timed sample: cold or warm", "cold"),
+    ("regime", str, "event, annotation: sustained (no idle) or burst (busy 20 %)", "sustained"),
+    (
+        "strict",
+        bool,
+        "event, annotation: exit 6 where not settled, the lock not held, or the GPU shared",
+        "",
+    ),
     (
         "baseline",
         str,
@@ -115,13 +125,31 @@ def parse(plan: type[KernelPlan], words: list[str], help_: str) -> Typed:
     if options.cache not in ("cold", "warm"):
         raise BadArgument(f"--cache={options.cache}: cold or warm")
     _check_collector(options)
-    if options.baseline and options.prof_type not in ("event", "annotation"):
-        raise BadArgument("--baseline has a meaning for event and annotation alone")
+    _check_timed(options)
     if options.limit_s < 1:
         raise BadArgument(f"--limit_s={options.limit_s}: must be at least 1")
     if options.seed < 0:
         raise BadArgument(f"--seed={options.seed}: must be at least 0")
     return Typed(options, problem)
+
+
+def _check_timed(options: RunOptions) -> None:
+    """What only the modes that time a plan can use, and the two regimes that there are."""
+    known = get_args(Regime)
+    if options.regime not in known:
+        near = nearest(options.regime, known)
+        hint = f"did you mean {near}?" if near else " or ".join(known)
+        raise BadArgument(f"--regime={options.regime}: no such regime; {hint}")
+    if options.prof_type in ("event", "annotation"):
+        return
+    typed = {
+        "baseline": bool(options.baseline),
+        "regime": options.regime != "sustained",
+        "strict": options.strict,
+    }
+    for name, is_typed in typed.items():
+        if is_typed:
+            raise BadArgument(f"--{name} has a meaning for event and annotation alone")
 
 
 def _check_collector(options: RunOptions) -> None:

@@ -32,7 +32,7 @@ from mla_var3.runtime.measuring import MeasureOptions, find_gpu, kept_on_failure
 from mla_var3.runtime.on_device import plan_on, target_of_gpu
 from mla_var3.runtime.problem_files import write_problem
 from mla_var3.runtime.profiling import annotation_cpu, annotation_gpu
-from mla_var3.runtime.profiling.event import time_plan
+from mla_var3.runtime.profiling.event import refuse_unreliable, time_plan
 from mla_var3.runtime.profiling.ncu_ranges import Job, refuse_waiting
 from mla_var3.runtime.reporting import write_reports
 from mla_var3.runtime.result import ProfileResult
@@ -118,6 +118,8 @@ def annotation_profile_plan(
         reports = write_reports(work)
     if failed is not None:
         raise _kept(failed, folder.final)
+    if options.strict and timing is not None:
+        refuse_unreliable(timing, profile, folder.final)
     refuse_unlike(before, options.baseline, folder.final)
     return ProfileResult(
         out_dir=folder.final,

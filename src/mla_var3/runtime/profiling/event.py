@@ -92,6 +92,8 @@ def event_profile_plan(
         where: dict[str, Value] = {"device": timing.machine.device, "seed": options.seed}
         write_problem(plan.for_sms(profile.environment.sm_count), where, work)
         reports = write_reports(work)
+    if options.strict:
+        refuse_unreliable(timing, profile, folder.final)
     refuse_unlike(before, options.baseline, folder.final)
     return ProfileResult(
         out_dir=folder.final,
