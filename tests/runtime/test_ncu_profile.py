@@ -244,12 +244,13 @@ def test_the_screen(run: Run) -> None:
     request = AnnotationRequest(folder="out", next_steps=(("mla list", "the stored profiles"),))
     lines = screen(diagnose_file(run.folder), run.folder, request, "cuda:0").splitlines()
     assert lines[0] == (
-        "ranges v1 · triton · b=128 bfloat16 · NVIDIA H200 (cuda:0) · clocks not locked"
+        "ranges v1 · triton · b=128 bfloat16 · NVIDIA H200 (cuda:0) · lock of clocks not told"
     )
     assert lines[1].startswith("measure   ncu 38 passes ")
     assert any(line.startswith("NVIDIA    fa: FP32 Non-Fused Instructions") for line in lines)
     assert "report    out/report.md  (report-verbose.md, source/, sass/, ptx/)" in lines
-    assert any("clocks not locked: times of separate runs" in line for line in lines)
+    assert run.result.profile.environment.clocks_locked is None  # no nvidia-smi was there to ask
+    assert any("not told whether the clocks are locked" in line for line in lines)
     assert max(map(len, lines)) <= 100
 
 

@@ -15,6 +15,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import KernelFailed, MachineCannot, NoUsableData
 from mla_var3.core.record_file import load_profile
 from mla_var3.core.timeline import load_timeline
+from mla_var3.core.timing import Clock
 from mla_var3.measure.nsys_reader import read_timeline
 from mla_var3.runtime.profiling import nsys_collect
 from mla_var3.runtime.profiling.nsys import NsysOptions, nsys_profile_plan
@@ -211,3 +212,33 @@ def test_the_command_that_nsys_gets(nsys: FakeNsys) -> None:
         "--stats=false", "--force-overwrite=true",
     ]  # fmt: skip
     assert words[-3:-1] == ["-m", "mla_var3.measure.worker"]
+
+
+@pytest.mark.parametrize(
+    ("clock", "locked", "words"),
+    [
+        (Clock(source="nvidia-smi", max_sm_mhz=1755.0, locked=False), False, "clocks not locked"),
+        (Clock(source="nvidia-smi", max_sm_mhz=1755.0, locked=True), True, "clocks locked"),
+        (Clock(source="nvidia-smi", missing={"clock": "no answer"}), None, "clock lock not told"),
+    ],
+)
+def test_nvidia_smi_is_asked_beside_the_run(
+    nsys: FakeNsys,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Clock,
+    locked: bool | None,
+    words: str,
+) -> None:
+    asked: list[str] = []
+
+    def answer(uuid: str) -> Clock:
+        asked.append(uuid)
+        return clock
+
+    monkeypatch.setattr(nsys_collect, "read_clocks", answer)
+    result = profiled(nsys)
+    assert asked == [H200.uuid]
+    environment = result.profile.environment
+    assert environment.clocks_locked is locked
+    assert environment.clock_max_hz == 1980e6  # what the collector tells stays
+    assert words in (result.out_dir / "report.md").read_text()

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from mla_var3.analyse.predict import with_prediction
-from mla_var3.analyse.timing import NOT_LOCKED
+from mla_var3.analyse.timing import lock_remark
 from mla_var3.core import artifacts
 from mla_var3.core.ncu_facts import NcuFacts
 from mla_var3.core.params import tiling_source
@@ -71,7 +71,7 @@ def measure(job: Job, runs: int, folder: Path, options: MeasureOptions) -> tuple
         sm_count=job.target.sm_count,
         clock_max_hz=clock.max_sm_mhz * 1e6 if clock.max_sm_mhz else None,
         driver=driver,
-        clocks_locked=bool(clock.locked),
+        clocks_locked=clock.locked,
     )
     made = environment(recorded.profile.environment, job, told)
     return _profile(job, recorded, found, compiled, made, folder), facts
@@ -141,7 +141,6 @@ def _profile(
     report = recorded.profile
     parts = (report.failure, cut_text(found), unseen_text(found))
     failure = "; ".join(part for part in parts if part)
-    locked = () if made.clocks_locked else (NOT_LOCKED,)
     return Profile(
         mode="ncu",
         status="PARTIAL" if failure else "OK",
@@ -156,7 +155,7 @@ def _profile(
         warnings=(
             *not_as_planned(job.plan, compiled.launched),
             *remarks(report, found),
-            *locked,
+            *filter(None, (lock_remark(made.clocks_locked),)),
         ),
     )
 

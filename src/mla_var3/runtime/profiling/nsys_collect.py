@@ -14,6 +14,8 @@ from mla_var3.core.plan import KernelPlan
 from mla_var3.core.record import Environment, Profile
 from mla_var3.core.target import arch
 from mla_var3.core.timeline import Collector, PlanTimeline, Timeline, load_timeline
+from mla_var3.core.timing import Clock
+from mla_var3.measure.clocks import ClockWatch, read_clocks
 from mla_var3.measure.gpus import Gpu
 from mla_var3.measure.nsys_command import NsysJob
 from mla_var3.measure.nsys_reader.scrub import scrub
@@ -68,6 +70,16 @@ class Collected(NamedTuple):
         """The same with what the plan means its stages to do."""
         return self._replace(timeline=msgspec.structs.replace(self.timeline, plan=plan))
 
+    def with_clock(self, clock: Clock) -> "Collected":
+        """The same with what nvidia-smi told while it ran; a figure of the collector stays."""
+        most = clock.max_sm_mhz * 1e6 if clock.max_sm_mhz else None
+        told = msgspec.structs.replace(
+            self.environment,
+            clocks_locked=clock.locked,
+            clock_max_hz=self.environment.clock_max_hz or most,
+        )
+        return self._replace(environment=told)
+
 
 class Kept(NamedTuple):
     """What became of the raw files, for the record."""
@@ -98,9 +110,22 @@ def collect(job: Collection, folder: Path, options: MeasureOptions) -> Collected
         compile_for=arch(job.gpu.capability) if job.gpu else "",
     )
     with device_lock(job.gpu, options):
+        watch = _clock_watch(job.gpu)
         if job.nsys is None:
-            return _by_kineto(job, spec, folder, options)
-        return _by_nsys(job, job.nsys, spec, options)
+            found = _by_kineto(job, spec, folder, options)
+        else:
+            found = _by_nsys(job, job.nsys, spec, options)
+    return found if watch is None else found.with_clock(watch.result())
+
+
+def _clock_watch(gpu: Gpu | None) -> ClockWatch | None:
+    """Asks nvidia-smi beside the run: whether the clocks are locked, and how high they go."""
+    if gpu is None:
+        return None
+    uuid = gpu.uuid
+    watch = ClockWatch(lambda: read_clocks(uuid))
+    watch.start()
+    return watch
 
 
 def tidy(folder: Path, keep_raw: bool) -> Kept:
