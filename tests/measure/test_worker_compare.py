@@ -7,6 +7,7 @@ import pytest
 from tests.support import rival_plans
 from tests.support.rival_plans import Both, Lazy, Nothing, Other, Slow, Spoils, Twice, Wrong
 
+from mla_var3 import conf
 from mla_var3.core import quads as core
 from mla_var3.core.errors import KernelFailed, MachineCannot, NotComparable
 from mla_var3.core.plan import Cost, KernelPlan
@@ -102,6 +103,13 @@ def test_a_planted_slowdown_of_two_percent_is_read(
     assert not core.is_unreliable(check, 1.0, quads.settings())
 
 
+def test_a_busy_cpu_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, 1.0, 1.0, 1.0)
+    monkeypatch.setattr(worker_sides.CpuLoad, "others_pct", lambda self: 63.0)
+    warnings = compared(tmp_path, Twice(), Twice()).run.warnings
+    assert warnings == ("shared CPU: others used 63 % of its cores",)
+
+
 def test_a_second_build_that_is_slower_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,9 +180,9 @@ def test_a_comparison_of_minutes_is_refused_on_a_cpu(
     Of a plan that takes a second a call on this CPU, and no memory: 432 s, told in minutes.
     """
     assert least_calls(quads.settings()) == 216
-    monkeypatch.setattr(
-        Twice, "_algorithmic_flops_bytes", lambda self, tiling=None: Cost(1e9, 0, 0)
-    )
+    work = Cost(1e9, 0.0, 0.0)
+    share = conf.table("check")["cpu"]["matmul_share"]
+    monkeypatch.setattr(Twice, "_algorithmic_flops_bytes", lambda self, tiling=None: work)
     monkeypatch.setattr(worker_sides, "matmul_rate", lambda: 1e9 / share)
     with pytest.raises(MachineCannot, match=r"would take about 7 min on this CPU"):
         compared(tmp_path, Twice(), Twice(), protocol={})

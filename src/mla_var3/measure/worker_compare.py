@@ -11,11 +11,13 @@ from mla_var3.core.timing import Machine
 from mla_var3.measure import quads, timing
 from mla_var3.measure.quads import Pair, Task
 from mla_var3.measure.timing import Settings
+from mla_var3.measure.timing_cpu import CpuLoad
 from mla_var3.measure.worker_event import flush_words
 from mla_var3.measure.worker_run import tell_progress
 from mla_var3.measure.worker_sides import (
     call_ns,
     check_sides,
+    crowd,
     hold_alike,
     poison_sides,
     prepare_sides,
@@ -51,9 +53,10 @@ def compare(spec: WorkerSpec) -> None:
     calls = [call_ns(timer) for timer in timers]
     queueing = hold_alike(timers, calls, by)
     poisoned = poison_sides(sides.prepared)
+    load = CpuLoad()
     task = Task(chosen, spec.floor_pct, min(calls), spec.cache, spec.shapes, Count(chosen).leg)
     run = quads.take(pair, task, ready.clock)
-    doubts = check_sides(sides, poisoned)
+    doubts = (*crowd(spec.device, load, by), *check_sides(sides, poisoned))
     found = Compared(
         run=msgspec.structs.replace(run, warm_up=warm, warnings=doubts, no_clock=ready.no_clock),
         machine=sides.machine,

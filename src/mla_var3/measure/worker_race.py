@@ -9,11 +9,13 @@ from mla_var3.core.race import Round
 from mla_var3.core.timing import Machine, WarmUp
 from mla_var3.measure import race as rounds
 from mla_var3.measure import timing
+from mla_var3.measure.timing_cpu import CpuLoad
 from mla_var3.measure.worker_event import flush_words
 from mla_var3.measure.worker_run import tell_progress
 from mla_var3.measure.worker_sides import (
     call_ns,
     check_sides,
+    crowd,
     hold_alike,
     poison_sides,
     prepare_sides,
@@ -52,6 +54,7 @@ def race(spec: WorkerSpec) -> None:
     warm = rounds.warm_up(timers, by)
     queueing = hold_alike(timers, [call_ns(timer) for timer in timers], by)
     poisoned = poison_sides(sides.prepared)
+    load = CpuLoad()
     legs = 2 * len(timers) * int(chosen["rounds"])
     done = 0
 
@@ -71,7 +74,7 @@ def race(spec: WorkerSpec) -> None:
         flush=flush_words(ready.flush_bytes),
         clock_source=ready.clock.source if ready.clock else "",
         no_clock=ready.no_clock,
-        warnings=check_sides(sides, poisoned),
+        warnings=(*crowd(spec.device, load, by), *check_sides(sides, poisoned)),
     )
     (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))
 

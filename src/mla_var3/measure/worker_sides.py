@@ -15,7 +15,7 @@ from mla_var3.measure.events import EventTimer
 from mla_var3.measure.inband import InBandClock
 from mla_var3.measure.leg_clock import InBandLegs, cycles_on
 from mla_var3.measure.timing import Settings
-from mla_var3.measure.timing_cpu import CpuTimer
+from mla_var3.measure.timing_cpu import CpuLoad, CpuTimer
 from mla_var3.measure.worker_event import machine_of
 from mla_var3.measure.worker_prepare import (
     Prepared,
@@ -152,6 +152,14 @@ def check_sides(sides: Sides, poisoned: list[tuple[tuple[str, Tensor], ...]]) ->
     if checksums(sides.prepared[0].inputs) != sides.checksums:
         raise KernelFailed("the inputs changed while the sides were timed: one writes into them")
     return tuple(doubts)
+
+
+def crowd(device: str, load: CpuLoad, by: Settings) -> tuple[str, ...]:
+    """A doubt where other processes used the CPU that was timed."""
+    others = None if device.startswith("cuda") else load.others_pct()
+    if others is None or others <= by["shared_pct"]:
+        return ()
+    return (f"shared CPU: others used {others:.0f} % of its cores",)
 
 
 def checksums(inputs: Sequence[Tensor]) -> tuple[int, ...]:
