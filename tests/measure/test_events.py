@@ -156,7 +156,9 @@ class FakeCycles:
         return [1000.0 + at for at in range(slots)]
 
 
-def test_cycles_are_noted_around_the_sample_and_outside_the_events(torch: FakeTorch) -> None:
+def test_cycles_are_noted_around_the_sample_and_outside_the_events(
+    torch: FakeTorch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     timer = EventTimer(lambda: torch.log.append("call"), 4000, torch, FakeCycles(torch))
     timer.hold(80_000)
     batch = timer.start(2, "cold")
@@ -167,10 +169,17 @@ def test_cycles_are_noted_around_the_sample_and_outside_the_events(torch: FakeTo
         *(*one, "note 2", *timed, "note 3"),
         "event",
     ]
+    waited = FakeEvent.synchronize
+    after = []
+    monkeypatch.setattr(
+        FakeEvent, "synchronize", lambda event: (after.append(event.at), waited(event))
+    )
+    queued = len(torch.log)
     assert timer.read(batch) == [2e6, 2e6]
+    assert after == [queued]  # for the note after the last sample, not for the sample alone
     torch.log.clear()
     assert timer.mhz_of(batch) == [1000.0, 1001.0]
-    assert torch.log == ["wait"]  # for the note after the last sample
+    assert torch.log == []
     torch.log.clear()
     timer.calls(2)
     assert torch.log == ["event", "call", "call", "event", "wait"]

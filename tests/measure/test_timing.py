@@ -1,7 +1,11 @@
 """The protocol on invented series: warm-up, stop rules, retries. No clock of this machine runs."""
 
+import statistics
+from collections.abc import Sequence
+
 import pytest
 from tests.support.fake_timer import FakeTimer
+from tests.support.noise import MODELS, NoisyDevice, NoisyTimer
 
 from mla_var3.core.errors import BadArgument, NoUsableData
 from mla_var3.core.timing import CacheState, Clock, Series
@@ -228,3 +232,38 @@ def test_a_watch_tells_what_it_read_and_never_raises() -> None:
     while not failing.is_done():
         pass
     assert failing.result().missing == {"clock": "nvidia-smi failed: OSError"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_run_goes_on_until_its_interval_is_narrow(model: str) -> None:
+    """On a clock that drifts and wanders too: the interval is that of the samples it ends with."""
+    timer = NoisyTimer(NoisyDevice(model, seed=7))
+    series = timing.take_series(timer, GPU, timing.Request(call_ns=1 * MILLI)).series
+    blocks = [statistics.median(part) for part in _ten(series.samples_ns[:-10])]
+    means = sorted((a + b) / 2 for at, a in enumerate(blocks) for b in blocks[at:])
+    half = (means[-9] - means[8]) / 2  # of ten values 8 of 55 means lie outside at each end
+    narrow = half <= 0.005 * statistics.median(series.samples_ns[:-10])
+    assert (series.stop == "converged") == narrow
+    assert sum(series.samples_ns) >= 1 * SECOND
+    if model == "independent":
+        assert series.stop == "converged" and len(series.samples_ns) < 1100
+
+
+def _ten(samples: Sequence[float]) -> list[Sequence[float]]:
+    size = len(samples) // 10
+    assert len(samples) == 10 * size
+    return [samples[at * size : (at + 1) * size] for at in range(10)]
+
+
+def test_a_run_that_never_narrows_ends_at_its_limit() -> None:
+    """Every call is 0.01 % slower than the first was: 40 % in ten seconds."""
+    slower = [2.5 * MILLI * (1 + 1e-4 * call) for call in range(5000)]
+    series = timing.take_series(FakeTimer(slower), GPU, timing.Request(call_ns=2.5 * MILLI)).series
+    assert series.stop == "time limit"
+    assert series.wall_ns >= 10 * SECOND
+
+
+def test_fewer_than_ten_blocks_of_ten_never_converge() -> None:
+    chosen = GPU | {"least_samples": 10.0, "least_busy_s": 0.0}
+    assert not timing.is_converged([1 * MILLI] * 99, chosen)
+    assert timing.is_converged([1 * MILLI] * 100, chosen)

@@ -100,6 +100,11 @@ def test_a_slow_device_reads_in_gflops(tmp_path: Path) -> None:
     assert "GFLOP/s" in text and "TFLOP/s" not in text
     assert "A CPU · 2 threads" in text
     assert "clock     n/a: the clock of a CPU is not read" in text
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Regime"))
+    assert lines[start].split() == ["Regime", "Median", *("95", "%", "CI"), "n", "GFLOP/s", "%",
+                                    "rated"]  # fmt: skip
+    assert lines[start + 1].split()[:3] == ["sustained", "30.0", "s"]
 
 
 def test_the_report_has_both_roofs_the_conditions_and_the_gaps(tmp_path: Path) -> None:

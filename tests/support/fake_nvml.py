@@ -50,9 +50,6 @@ class FakeNvml(ModuleType):
         self._call("nvmlDeviceGetClockInfo")
         return self.clocks[kind]
 
-    def nvmlDeviceGetMaxClockInfo(self, device: str, kind: int) -> int:
-        return {1: 1980, 2: 3201}[kind]
-
     def nvmlDeviceGetTemperatureV(self, device: str, sensor: int) -> int:
         self._call("nvmlDeviceGetTemperatureV")
         return self.temperature
@@ -72,9 +69,6 @@ class FakeNvml(ModuleType):
     def nvmlDeviceGetPowerUsage(self, device: str) -> int:
         self._call("nvmlDeviceGetPowerUsage")
         return 681_000
-
-    def nvmlDeviceGetEnforcedPowerLimit(self, device: str) -> int:
-        return 700_000
 
     def nvmlDeviceGetViolationStatus(self, device: str, policy: int) -> SimpleNamespace:
         self._call("nvmlDeviceGetViolationStatus")

@@ -164,9 +164,10 @@ def _measured(plan: KernelPlan, typed: Typed, mode: Mode, device: str, command: 
 
         return run_nsys(plan, typed, device, command)
     from mla_var3.cli.run_event import run_event
+    from mla_var3.measure.timing_cpu import cpu_name
 
     if not typed.run.json:
-        _headline(plan, _place(plan, device))
+        _headline(plan, cpu_name() if device == "cpu" else _place(plan, device))
     return run_event(plan, typed, device, command)
 
 

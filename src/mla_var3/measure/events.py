@@ -111,13 +111,12 @@ class EventTimer:
         return Batch(events, slots, noted)
 
     def read(self, batch: Batch) -> list[float]:
-        return self._elapsed(batch.events)
+        return self._elapsed(batch.events, batch.noted)
 
     def mhz_of(self, batch: Batch) -> list[float | None]:
         """SM clock of each sample of a batch that was read; empty where no cycles are noted."""
         if self._cycles is None or batch.slots is None:
             return []
-        batch.noted.synchronize()
         return self._cycles.mhz(batch.slots)
 
     def floor(self, count: int) -> tuple[list[float], list[float]]:
@@ -155,12 +154,12 @@ class EventTimer:
     def _event(self) -> Any:
         return self._torch.cuda.Event(enable_timing=True)
 
-    def _elapsed(self, batch: list[tuple[Any, Any]]) -> list[float]:
-        """Times of queued samples in ns, after waiting for the last."""
+    def _elapsed(self, batch: list[tuple[Any, Any]], last: Any = None) -> list[float]:
+        """Times of queued samples in ns, after waiting for the last, or for what follows it."""
         if not batch:
             return []
         try:
-            batch[-1][1].synchronize()
+            (last or batch[-1][1]).synchronize()
             return [1e6 * begin.elapsed_time(end) for begin, end in batch]
         except RuntimeError as error:
             raise failure(error) from error

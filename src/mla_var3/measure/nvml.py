@@ -63,14 +63,6 @@ class NvmlProbe:
         energy = self._fields({"energy": self._table["energy"]["field"]}).get("energy")
         return self._held(), _scaled(energy, MILLI)
 
-    def power_limit_w(self) -> float | None:
-        """Watt that the driver holds the device to."""
-        return _scaled(self._ask("nvmlDeviceGetEnforcedPowerLimit"), MILLI)
-
-    def max_sm_mhz(self) -> float | None:
-        """The highest SM clock of this board."""
-        return self._ask("nvmlDeviceGetMaxClockInfo", self._table["clock_types"]["sm"])
-
     def pause(self, paused: bool) -> None:
         """Stop or go on reading."""
         (self._paused.set if paused else self._paused.clear)()

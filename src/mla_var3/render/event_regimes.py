@@ -20,6 +20,8 @@ REGIME_HEADINGS = (
     "% rated",
     "% clock",
 )
+OF_A_GPU = ("SM MHz [p5–p95]", "Power W", "Cap", "% clock")
+"""Left out of a CPU's rows: nobody reads its clock."""
 REGIME_LEGEND = (
     "CI: of the median, by ten blocks. SM MHz: of the timed part. Cap: share of the time with the "
     "software power cap active. % rated, % clock: of the roofline at the published peaks, and at "
@@ -34,7 +36,11 @@ def regime_rows(whole: Stage | None, timing: Timing, giga: bool = False) -> list
     keys = ("achieved_tflops", "roofline_share", "clock_share")
     rows = [headings, _row(first, timing, _values(whole, keys, giga))]
     keys = ("burst_tflops", "burst_roofline_share", "burst_clock_share")
-    return rows + [_row(row, timing, _values(whole, keys, giga)) for row in added]
+    rows += [_row(row, timing, _values(whole, keys, giga)) for row in added]
+    if timing.machine.threads is None:
+        return rows
+    kept = [at for at, word in enumerate(REGIME_HEADINGS) if word not in OF_A_GPU]
+    return [tuple(row[at] for at in kept) for row in rows]
 
 
 def interval_text(median_ns: float, found: rank.Interval | None) -> str:
