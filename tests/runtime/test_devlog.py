@@ -127,6 +127,12 @@ def test_another_tool_and_size_are_refused_with_both_named(tmp_path: Path) -> No
         assert word in str(error.value)
 
 
+def test_a_baseline_without_a_time_is_refused(tmp_path: Path) -> None:
+    before, now = pair(tmp_path, stored(0, 1.0, version="base", end_to_end=None), stored(1, 90.0))
+    with pytest.raises(NotComparable, match="the earlier profile has no end-to-end time"):
+        write_devlog("flash_mla", "v1", now, before, tmp_path)
+
+
 def test_a_profile_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadArgument, match="is a profile of flash_mla v1, not of flash_mla base"):
         write_devlog("flash_mla", "v0", V1, None, tmp_path)

@@ -15,8 +15,11 @@ from mla_var3.cli import main as cli
 from mla_var3.core.comparison_verdict import Effect, ShapeVerdict
 from mla_var3.core.doctor import Check
 from mla_var3.core.errors import KernelFailed, MachineCannot, Unreliable
-from mla_var3.measure import gpu_lock, noise_floor, probe_kernel, profilers
+from mla_var3.core.record import Metric, Profile, Stage
+from mla_var3.measure import gpu_lock, ncu_probe, noise_floor, probe_kernel, profilers
 from mla_var3.measure.gpus import Gpu
+from mla_var3.measure.ncu_metrics import MetricSet
+from mla_var3.measure.ncu_run import NcuRun
 from mla_var3.render.doctor import render_findings
 from mla_var3.runtime.doctor import compilers, device, examine, noise, place
 from mla_var3.runtime.doctor import profilers as profiler_probes
@@ -184,6 +187,22 @@ def test_an_ncu_that_reads_nothing_is_not_ok(
     """ncu runs and says yes, and leaves no report."""
     fake_ncu.FakeNcu(tmp_path / "bin", "sys.exit(0)")
     assert profiler_probes.counters(machine()).state == "FIX"
+
+
+def test_a_counter_without_a_value_is_not_ok(
+    machine: Callable[..., Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a GPU (MIG): ncu records the time, and one counter is not there."""
+    fake_ncu.FakeNcu(tmp_path / "bin", "sys.exit(1)")
+    metrics = {"duration": Metric(900, "ns", "ncu", "gpu__time_duration.sum"),
+               "cycles_active": Metric(12.0, "cycle", "ncu", "sm__cycles_active.avg")}  # fmt: skip
+    stage = Stage(
+        name="k", kernel="k", launch=0, metrics=metrics, missing={"dram": "not on this part"}
+    )
+    recorded = NcuRun(Profile(mode="ncu", status="OK", stages=(stage,)), MetricSet((), {}), 1.0)
+    monkeypatch.setattr(ncu_probe, "record_ranges", lambda *words: recorded)
+    found = profiler_probes.counters(machine())
+    assert found.state == "FIX" and "dram: not on this part" in found.text
 
 
 def test_a_busy_gpu_is_not_probed(

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+import msgspec
+
 from mla_var3.analyse.across_runs import against
 from mla_var3.analyse.change_points import Limits, change_points
 from mla_var3.conf import table
@@ -26,9 +28,10 @@ def series_of(runs: Iterable[Run]) -> tuple[Series, ...]:
     Runs of one series need not be comparable: driver, clocks and tiling may differ between them.
     """
     found: dict[SeriesKey, list[Run]] = {}
-    ordered = sorted(runs, key=lambda run: (run.created, run.profile))
-    for key, run in ((_key(run), run) for run in ordered):
-        found.setdefault(key, []).append(run)
+    ordered = [(_key(run), run) for run in sorted(runs, key=lambda r: (r.created, r.profile))]
+    timed = {_untimed(key): key for key, _ in ordered if key.duration_by}
+    for key, run in ordered:  # one without a time stands among those of its plan that have one
+        found.setdefault(key if key.duration_by else timed.get(key, key), []).append(run)
     made = [Series(key=k, runs=tuple(r), changes=changes_of(r)) for k, r in found.items()]
     return tuple(sorted(made, key=lambda series: series.runs[-1].created, reverse=True))
 
@@ -98,6 +101,10 @@ def _key(run: Run) -> SeriesKey:
         duration_by=run.duration_by,
         device=run.environment.device,
     )
+
+
+def _untimed(key: SeriesKey) -> SeriesKey:
+    return msgspec.structs.replace(key, duration_by=None)
 
 
 def _conditions(run: Run) -> tuple[str, bool | None, str]:

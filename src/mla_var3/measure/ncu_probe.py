@@ -42,7 +42,10 @@ def probe_counters(tool: Tool, index: int, folder: Path) -> CountersRead:
     stage = profile.stages[0]
     empty = [key for key in words["needed"] if stage.value(key) is None]
     if empty:
-        reasons = "; ".join(f"{key}: {stage.missing.get(key, 'no value')}" for key in empty)
-        raise NoUsableData(f"ncu ran, but read no counters ({reasons})")
+        reasons = ", ".join(f"{key}: {stage.missing.get(key, 'no value')}" for key in empty)
+        raise NoUsableData(
+            f"ncu ran, but read not all counters ({reasons}); take a whole GPU (no part, no vGPU), "
+            "meanwhile --prof_type=event needs none"
+        )
     seconds = time.monotonic() - begin
     return CountersRead(len(names), profile.environment.capture_tool, seconds)

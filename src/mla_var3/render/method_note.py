@@ -1,5 +1,6 @@
 """One kernel's durations by several methods beside each other, for screen and report."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -40,7 +41,7 @@ def method_lines(notes: Sequence[tuple[str, MethodNote]]) -> list[str]:
 def _line(time: MethodTime) -> str:
     clock = f"{time.sm_clock_hz / 1e9:.2f} GHz" if time.sm_clock_hz else units.NA
     head = f"    {time.method:<6} {units.duration(time.duration_ns):>10}  {clock:>8}"
-    head += f"  {time.caches.partition(',')[0]:<32}"
+    head += f"  {re.split('[,:]', time.caches)[0]:<32}"
     room = WIDTH - len(head) - 2
     place = time.profile if len(time.profile) <= room else f"…{time.profile[1 - room :]}"
     return f"{head}  {place}".rstrip()
