@@ -270,7 +270,7 @@ def test_concurrent_stages_are_isolated(attention: FakeNcu) -> None:
     assert [stage.launch for stage in result.profile.stages] == [1, 2, 0]
     text = (result.out_dir / "report.md").read_text()
     assert "259.6 µs alone, Memory-bound" in text
-    assert "copy, mm run at the same time but were profiled alone (isolated)" in text
+    assert "profiled alone (isolated), though concurrent in the plan: copy, mm" in text
     annotated = (result.out_dir / "source/fa/annotated.md").read_text()
     assert "tl.dot(q, tl.trans(k))" in annotated
 
@@ -293,6 +293,10 @@ def test_several_kernels_of_a_stage_are_listed_and_summed(
     assert (group.name, group.value("duration")) == ("elementwise", 123808 + 2336)
     kernels = [s for s in result.profile.stages if s.name.startswith("elementwise: ")]
     assert [stage.value("duration") for stage in kernels] == [123808, 2336]
+    assert [stage.name for stage in kernels] == [
+        "elementwise: vectorized_elementwise_kernel",
+        "elementwise: vectorized_elementwise_kernel#2",
+    ]
     text = (result.out_dir / "report.md").read_text()
     assert "| elementwise | 126.1 µs |" in text and "2 kernels; at the roof" in text
     assert "left out: 1 launched outside the stages' ranges" in text

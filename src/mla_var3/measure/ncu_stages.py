@@ -16,13 +16,14 @@ from mla_var3.core.plan import Kernel
 from mla_var3.core.record import Metric, Stage
 from mla_var3.measure.ncu_metrics import MetricSet, explained
 from mla_var3.measure.ncu_reader.names import short_name
+from mla_var3.measure.ncu_reader.stage import cut as cut_text
 from mla_var3.measure.ncu_repeats import one_of_runs
 
 NO_OPCODES = "opcodes were not recorded"
 """Begins a doubt of the reader that does not hold here: this mode never asks for them."""
 RANGE_LENGTH = 50
 """The reader keeps so much of a range's name."""
-_NAME = 40
+_NAME = 60
 
 
 class PlanStages(NamedTuple):
@@ -106,12 +107,8 @@ def with_model(stage: Stage, by_model: Stage) -> Stage:
 
 def _stage_of(launch: Stage, names: Iterable[str]) -> str | None:
     """The outermost range of the launch that is a stage's; libraries may nest their own in it."""
-    shown = {_cut(name): name for name in names}
+    shown = {cut_text(name, RANGE_LENGTH): name for name in names}
     return next((shown[text] for text in launch.nvtx if text in shown), None)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= RANGE_LENGTH else name[: RANGE_LENGTH - 1] + "…"
 
 
 def _renamed(stage: str, launches: list[Stage]) -> list[Stage]:
@@ -121,7 +118,7 @@ def _renamed(stage: str, launches: list[Stage]) -> list[Stage]:
     for launch in launches:
         # the short name, not that of the record: it may tell grids or repetitions apart
         short = short_name(None, launch.kernel) or launch.name
-        name = f"{stage}: {short}"[:_NAME]
+        name = cut_text(f"{stage}: {short}", _NAME)
         seen[name] = seen.get(name, 0) + 1
         number = f"#{seen[name]}" if seen[name] > 1 else ""
         renamed.append(msgspec.structs.replace(launch, name=f"{name}{number}"))

@@ -1,5 +1,7 @@
 """The tables of annotation mode in rows, for screen and report; the first row is the heading."""
 
+from itertools import groupby
+
 from mla_var3 import conf
 from mla_var3.core import units
 from mla_var3.core.annotation import RooflineRow, WorkRow
@@ -8,13 +10,14 @@ from mla_var3.core.record import Stage
 from mla_var3.render.annotation_view import AnnotationView, is_cpu, speaker
 from mla_var3.render.event_regimes import GIGA, TERA
 from mla_var3.render.event_table import SLOW_TFLOPS, rate
-from mla_var3.render.layout import shorten_name
+from mla_var3.render.layout import distinct_names
 
 Rows = list[tuple[str, ...]]
 NAME_WIDTH = 20
 STAGES = ("Stage", "Duration", "TC%", "DRAM%", "Occ%", "Bottleneck", "Key issue")
 MOST_KERNELS = 6
 """Kernels of one stage that the screen lists, the longest ones."""
+_INDENT = "  "
 _SIDES = {"model": "by model", "counters": "by counters"}
 
 
@@ -30,7 +33,7 @@ def stage_rows(view: AnnotationView, most: int = MOST_KERNELS) -> Rows:
         issue = f"{stage.kernel}; {told.key_issue}"
         rows.append(_stage_row(stage, stage.name, told.bound, issue))
         rows += _kernel_rows(view, kernels, most)
-    return rows
+    return [STAGES, *_named(rows[1:])]
 
 
 def total_text(view: AnnotationView) -> str:
@@ -142,10 +145,11 @@ def operator_rows(found: StageOperators, most: int) -> Rows:
 def cpu_rows(view: AnnotationView) -> Rows:
     """Every stage on a CPU: cold and warm, each against the memory that it reads from."""
     rows: Rows = [("Stage", "Cache, roof", "Median", GIGA, "GB/s", "Roofline", "% of it")]
+    names = distinct_names([row.stage for row in view.rooflines], NAME_WIDTH)
     for row in view.rooflines:
         rows.append(
             (
-                shorten_name(row.stage, NAME_WIDTH),
+                names[row.stage],
                 row.state,
                 units.duration(row.duration_ns),
                 rate(row.tflops * 1e3 if row.tflops is not None else None),
@@ -165,9 +169,8 @@ def flop_rate(tflops: float) -> str:
 
 
 def _stage_row(stage: Stage, name: str, bound: str, issue: str) -> tuple[str, ...]:
-    indent = "  " if name.startswith("  ") else ""
     return (
-        indent + shorten_name(name, NAME_WIDTH - len(indent)),
+        name,
         units.duration(stage.value("duration")),
         units.percent_cell(stage.value("tensor")),
         units.percent_cell(stage.value("dram")),
@@ -175,6 +178,17 @@ def _stage_row(stage: Stage, name: str, bound: str, issue: str) -> tuple[str, ..
         bound if bound != "Unknown" else units.NA,
         issue or units.NA,
     )
+
+
+def _named(rows: Rows) -> Rows:
+    """The rows with their names cut, so that no two of a plan, or of a stage, read alike."""
+    named: Rows = []
+    for inner, part in groupby(rows, key=lambda row: row[0].startswith(_INDENT)):
+        own = list(part)
+        indent = _INDENT if inner else ""
+        shown = distinct_names([row[0].strip() for row in own], NAME_WIDTH - len(indent))
+        named += [(indent + shown[row[0].strip()], *row[1:]) for row in own]
+    return named
 
 
 def _kernel_rows(view: AnnotationView, kernels: tuple[Stage, ...], most: int) -> Rows:
@@ -185,13 +199,13 @@ def _kernel_rows(view: AnnotationView, kernels: tuple[Stage, ...], most: int) ->
     for kernel in kernels:
         if kernel in shown:
             verdict = view.verdicts[kernel.name]
-            name = f"  {kernel.name.partition(': ')[2] or kernel.name}"
+            name = f"{_INDENT}{kernel.name.partition(': ')[2] or kernel.name}"
             rows.append(_stage_row(kernel, name, verdict.bound, verdict.key_issue))
     rest = ranked[most:]
     if rest:
         time = sum(kernel.value("duration") or 0.0 for kernel in rest)
         cells = ("",) * 4
-        rows.append((f"  others ({len(rest)})", units.duration(time), *cells, ""))
+        rows.append((f"{_INDENT}others ({len(rest)})", units.duration(time), *cells, ""))
     return rows
 
 

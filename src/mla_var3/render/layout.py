@@ -2,7 +2,8 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 
 WIDTH = 100
 ELLIPSIS = "…"
@@ -13,6 +14,7 @@ OPEN = "not decidable: "
 """Begins many texts of one label; said once in a line."""
 
 _TIED = "\u00a0"
+_BREAK = re.compile(r"[^0-9A-Za-z]")
 _UNIT = re.compile(r"(\d) (%|x\b|[µnm]?s\b|[kMG]?Hz\b|[KMG]?B\b)")
 """A figure and its unit, which must stand on one line."""
 
@@ -38,10 +40,47 @@ def shorten_name(name: str, width: int) -> str:
     name = plain(name)
     if len(name) <= width:
         return name
+    ending = _ending(name)
+    return name.removesuffix(ending)[: width - 1 - len(ending)] + ELLIPSIS + ending
+
+
+def _ending(name: str) -> str:
+    """The `#2` at the end of a name; "" where it has none."""
     stem, hash_, number = name.rpartition("#")
-    ending = f"#{number}" if hash_ and stem and number.isdigit() else ""
+    return f"#{number}" if hash_ and stem and number.isdigit() else ""
+
+
+def distinct_names(names: Sequence[str], width: int) -> dict[str, str]:
+    """Names cut to `width`, by the whole name; different names never read alike.
+
+    Those that would are cut in the middle, so that the part in which they differ is seen.
+    """
+    names = list(dict.fromkeys(names))
+    endings = {name: _ending(plain(name)) for name in names}
+    room = width - max(map(len, endings.values()), default=0) - len(ELLIPSIS)
+    alike: dict[str, set[str]] = {}
+    for name in names:
+        stem = plain(name).removesuffix(endings[name])
+        alike.setdefault(stem[:room], set()).add(stem)
+    cuts = [_cut_inside(plain(name), endings[name], alike, room, width) for name in names]
+    return dict(zip(names, unique_names(cuts, width), strict=True))
+
+
+def _cut_inside(
+    name: str, ending: str, alike: Mapping[str, Collection[str]], room: int, width: int
+) -> str:
+    """The beginning, an ellipsis, and what follows the part that all of its kind share."""
     stem = name.removesuffix(ending)
-    return stem[: width - 1 - len(ending)] + ELLIPSIS + ending
+    others = alike[stem[:room]]
+    if len(name) <= width or len(others) < 2:
+        return shorten_name(name, width)
+    pairs = zip(min(others), max(others), strict=False)
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    # from the word in which they differ
+    begin = max((m.end() for m in _BREAK.finditer(stem[:shared])), default=0)
+    head = max(room // 3, room - len(ELLIPSIS) - (len(stem) - begin))
+    rest = stem[begin:] if begin > head else stem[head:]
+    return stem[:head] + ELLIPSIS + shorten_name(rest + ending, width - head - len(ELLIPSIS))
 
 
 def unique_names(names: Sequence[str], width: int) -> list[str]:

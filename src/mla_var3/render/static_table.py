@@ -5,7 +5,7 @@ from typing import NamedTuple
 from mla_var3.core import units
 from mla_var3.core.diagnosis import Diagnosis, ProfileDiagnosis
 from mla_var3.core.record import Profile, Stage
-from mla_var3.render.layout import shorten_name
+from mla_var3.render.layout import distinct_names
 
 HEADINGS = (
     "Stage",
@@ -45,7 +45,9 @@ class Totals(NamedTuple):
 def rows(profile: Profile, diagnosis: ProfileDiagnosis, totals: Totals) -> list[tuple[str, ...]]:
     """The headings, a row a stage, and the total where there are several."""
     verdicts = {verdict.stage: verdict for verdict in diagnosis.stages}
-    lines = [HEADINGS, *(_row(stage, verdicts[stage.name]) for stage in profile.stages)]
+    names = distinct_names([stage.name for stage in profile.stages], NAME_WIDTH)
+    own = (_row(stage, names[stage.name], verdicts[stage.name]) for stage in profile.stages)
+    lines = [HEADINGS, *own]
     if len(profile.stages) > 1:
         times = (units.duration(totals.roofline_ns), units.duration(totals.ceiling_ns))
         lines.append(("total", *[""] * 8, *times, ""))
@@ -68,9 +70,9 @@ def limiters(stage: Stage) -> list[str]:
     return [short for short, value in known.items() if value == least]
 
 
-def _row(stage: Stage, verdict: Diagnosis) -> tuple[str, ...]:
+def _row(stage: Stage, name: str, verdict: Diagnosis) -> tuple[str, ...]:
     return (
-        shorten_name(stage.name, NAME_WIDTH),
+        name,
         _figure(stage, "registers"),
         _bytes(stage.value("spill_bytes")),
         _bytes(stage.value("shared_memory")),

@@ -130,8 +130,8 @@ def remarks(report: Profile, found: PlanStages) -> tuple[str, ...]:
     alone = [stage.name for stage in found.stages if stage.isolated]
     if alone:
         texts.append(
-            f"{', '.join(alone)} run at the same time but were profiled alone (isolated): their "
-            "times are not their parts of a concurrent run"
+            f"profiled alone (isolated), though concurrent in the plan: {', '.join(alone)}; such a "
+            "time is not the stage's part of a concurrent run"
         )
     return tuple(texts)
 
