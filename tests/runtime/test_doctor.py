@@ -367,7 +367,7 @@ def test_the_command_ends_with_3_and_says_what_works(
     assert cli.main(["doctor"]) == 3
     seen = capfd.readouterr()
     assert "FIX   GPU           GPU text → do it" in seen.out and "mla diagnose" in seen.out
-    assert seen.err == ("mla: no kernel can be measured with counters here: GPU; what works stands "
+    assert seen.err == ("mla: the main job cannot be done here: GPU; what works stands "
                         "above\n")  # fmt: skip
     assert cli.main(["doctor", "--json"]) == 3
     told = json.loads(capfd.readouterr().out)

@@ -43,4 +43,4 @@ def _closing(found: Findings) -> list[str]:
 def refusal(found: Findings) -> str:
     """The one line of an error."""
     why = ", ".join(found.hindered_by)
-    return f"no kernel can be measured with counters here: {why}; what works stands above"
+    return f"the main job cannot be done here: {why}; what works stands above"
