@@ -216,3 +216,27 @@ def test_an_interval_has_the_unit_of_its_median(median: float, text: str) -> Non
 )  # fmt: skip
 def test_the_lock_in_words(clock: dict[str, Any] | None, text: str) -> None:
     assert lock_text(None if clock is None else Clock(source="nvml", **clock)) == text
+
+
+def test_every_time_says_its_cache_and_its_timer(tmp_path: Path) -> None:
+    """triton pull request 10149: a warm cache reads too fast, the host's gaps too slow."""
+    held = "a spin kernel of 80 µs holds the stream before each sample"
+    timing = gpu_timing(
+        [15e3] * 200,
+        queueing=held,
+        more=(series([16e3] * 50, cache="cold, written only"), series([9e3] * 50, cache="warm")),
+    )
+    plan = FakePlan(b=1, s=1, t=64)
+    profile = recorded(timing, tmp_path, plan)
+    report = render_event_report(profile, diagnose_event(profile), timing)
+    for row in (
+        "| cache | cold: 126 MB written, then 126 MB of a second buffer read, before each sample |",
+        f"| timer | CUDA events; {held} |",
+        "| floor | 2.10 µs (14.0 % of the median) |",
+        "- cache for comparison: cold, written only 16.0 µs (50 samples)",
+        "- cache for comparison: warm 9.00 µs (50 samples)",
+        "- launch-bound: the timer's floor of 2.1 µs is 14 % of the median",
+    ):
+        assert row in report, row
+    (row,) = [line for line in report.splitlines() if line.startswith("| sustained |")]
+    assert row.endswith("| n/a | n/a |")  # no percent of a peak
