@@ -131,3 +131,22 @@ def test_a_tail_passes_the_line_and_is_told() -> None:
     assert waves.healthy is True
     assert waves.guard == "waves 1.03 pass this line, yet 48 % of the last wave is empty"
     assert waves.guard in [item.text for item in found.evidence]
+
+
+@pytest.mark.parametrize(
+    ("more", "opcodes", "no_fault"),
+    [
+        ({"tensor": 37.2, "code_hgmma": 16}, {"FMUL": 13.0, "MUFU": 4.0}, False),
+        ({"tensor": 37.2}, {"FMUL": 13.0, "MUFU": 4.0}, False),
+        ({"tensor": 0.0, "code_hgmma": 16}, {"FMUL": 13.0}, False),
+        ({"tensor": 0.0, "code_hgmma": 0, "code_hmma": 0}, {"FMUL": 13.0}, True),
+        ({"tensor": 0.0}, {"FMUL": 13.0}, True),
+    ],
+)
+def test_tensor_instructions_may_stand_below_the_opcodes_that_are_listed(
+    more: dict[str, float], opcodes: dict[str, float], no_fault: bool
+) -> None:
+    """flash_attention on an H200: 16 HGMMA of 1032 instructions, tensor pipe 37.2 % busy."""
+    found = diagnose_stage(stage_of(more, opcodes=opcodes), HOPPER, None)
+    text = row(found, "TC Util").guard
+    assert ("no tensor instructions" in text) is no_fault

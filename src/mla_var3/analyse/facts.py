@@ -15,6 +15,8 @@ L1_UNITS = ("l1", "l1_data", "lsu_requests")
 NO_STALLS = frozenset({"selected", "not_selected"})
 TENSOR_WAITS = frozenset({"gmma", "warpgroup_arrive"})
 MMA_FAMILIES = ("UTC", "HGMMA", "QGMMA", "IGMMA", "HMMA", "QMMA", "OMMA", "IMMA", "DMMA")
+CODE_COUNTS = {"UTC": "code_utc_mma", "HGMMA": "code_hgmma", "HMMA": "code_hmma"}
+"""Families whose instructions in the compiled code are counted."""
 ASYNC_FAMILIES = frozenset({"UTC", "HGMMA", "QGMMA", "IGMMA"})
 READS_ONLY = "dram__bytes_read.sum.pct_of_peak_sustained_elapsed"
 
@@ -174,10 +176,16 @@ class Facts:
 
     @cached_property
     def mma_family(self) -> str | None:
-        """Family of the tensor instructions (`HGMMA`), `""` for none, None: not recorded."""
-        if self.stage.opcodes is None:
-            return None
-        return next((name for name in MMA_FAMILIES if self.opcode_share(name)), "")
+        """Family of the tensor instructions (`HGMMA`), `""` for none, None: not recorded.
+
+        Opcodes of compiled code are the most frequent ones, and tensor instructions few of them:
+        then their counts in the code decide, and a busy tensor pipe forbids "none".
+        """
+        executed = next((name for name in MMA_FAMILIES if self.opcode_share(name)), "")
+        coded = next((name for name, key in CODE_COUNTS.items() if self.get(key)), "")
+        if executed or coded:
+            return executed or coded
+        return None if self.stage.opcodes is None or self.tensor else ""
 
     @cached_property
     def softmax(self) -> bool:
