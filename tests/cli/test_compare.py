@@ -91,6 +91,11 @@ def test_a_wrong_result_is_exit_4_without_a_ratio(children: Any, capfd: Capture)
     assert (found.shapes[0].failure, found.shapes[0].runs) == (why, ())
     assert found.verdict is not None and found.verdict.shapes[0].time is None
     assert (folder / "worker-1.log").read_text() == "it said why\n"
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "comparison.json",
+        "report.md",
+        "worker-1.log",
+    ]
 
 
 def test_one_failed_shape_leaves_the_others_their_verdict(children: Any, capfd: Capture) -> None:
@@ -262,12 +267,13 @@ def test_help_shows_every_option_and_fits(command: str, capfd: Capture) -> None:
 
 
 def test_a_race_shows_ratios_to_the_first(children: Any, capfd: Capture) -> None:
-    children(1.0, 1.05)
-    words = ["race", *SIDES, "torch:flash_mla", *SMALL]
+    made = children(1.0, 1.05)
+    words = ["race", *SIDES, "torch:flash_mla", *SMALL, "--cache=warm", "--seed=7"]
     assert cli.main(words) == 0
     out = capfd.readouterr().out
     (folder,) = Path("out/profiles/race").glob("*/*/*")
     race = load_race(folder / "race.json")
+    assert (made.specs[0].cache, made.specs[0].seed, race.conditions.cache) == ("warm", 7, "warm")
     found = standings(race)
     assert [round(each.ratio, 2) for each in found] == [1.0, 1.0, 1.05]
     for each, name in zip(found, ("base", "base #2", "base #3"), strict=True):

@@ -12,6 +12,8 @@ from tests.support.timings import cpu_timing, gpu_timing, series
 from mla_var3.cli import main as cli
 from mla_var3.core.comparison import load_comparison
 from mla_var3.core.errors import BadArgument, NotFound, NoUsableData
+from mla_var3.core.timing import save_timing
+from mla_var3.measure.worker_spec import WorkerSpec
 from mla_var3.runtime.comparing_stored import compare_stored
 
 Capture = pytest.CaptureFixture[str]
@@ -170,3 +172,29 @@ def test_a_baseline_of_another_problem_is_refused_before_anything_runs(
     assert cli.main(words) == 12
     err = capfd.readouterr().err
     assert err.startswith("mla: not comparable: t: 64 → 128; ") and made.specs == []
+
+
+def test_a_version_is_measured_now_and_held_against_a_stored_run(
+    monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    """1000 µs are stored, 1100 µs are measured: 10 % slower, across runs."""
+    pytest.importorskip("torch", reason="torch is not installed here")
+    times = iter((1000.0, 1100.0))
+
+    def child(spec: WorkerSpec, limit_s: float) -> None:
+        save_timing(cpu_timing(samples(next(times))), Path(spec.out_dir) / "timing.json")
+
+    monkeypatch.setattr("mla_var3.runtime.profiling.event.run_worker", child)
+    sizes = ("--b=1", "--t=64")
+    words = ["run", "flash_mla", "--language=torch", *sizes, "--prof_type=event", "--out_dir=old"]
+    assert cli.main(words) == 0
+    capfd.readouterr()
+    words = ["compare", "torch:flash_mla", "--baseline=old", *sizes, "--gate"]
+    assert cli.main(words) == 10
+    out, err = capfd.readouterr()
+    assert "across runs: slower" in out and err == "mla: --gate: slower: +10.0 %\n"
+    assert len(list(Path("out/profiles/event/flash_mla").glob("*/*/profile.json"))) == 1
+    assert len(list(Path("out/profiles/compare").glob("*/*/*/comparison.json"))) == 1
+    assert cli.main([*words, "--processes=3"]) == 2
+    assert cli.main(["compare", "flash_mla", "base", "base", "--baseline=old"]) == 2
+    assert "--baseline is the first side: give one other, not 2" in capfd.readouterr().err

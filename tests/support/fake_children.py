@@ -13,6 +13,7 @@ from tests.support.timings import CPU
 
 from mla_var3.core.timing import WarmUp
 from mla_var3.measure import quads, race
+from mla_var3.measure.worker import ERROR
 from mla_var3.measure.worker_compare import RESULT, Compared
 from mla_var3.measure.worker_race import RESULT as RACED
 from mla_var3.measure.worker_race import Raced
@@ -45,6 +46,7 @@ class Children:
         factor = self._factors[min(len(self.specs), len(self._factors)) - 1]
         if isinstance(factor, Exception):
             (Path(spec.out_dir) / "worker.log").write_text("it said why\n")
+            (Path(spec.out_dir) / ERROR).write_text("{}")
             raise factor
         device = NoisyDevice(self._model, len(self.specs))
         warm = WarmUp(calls=100, busy_ns=1e9, settled=self._settled, window_ns=(1e6,))

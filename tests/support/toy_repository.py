@@ -6,6 +6,8 @@ from pathlib import Path
 
 DESIGN = "src/mla_var3/kernel/torch/mla/toy"
 HELPER = "src/mla_var3/kernel/torch/factor.py"
+DEEP = "src/mla_var3/kernel/torch/deep.py"
+"""What the helper imports."""
 PLAN = """\
 from dataclasses import dataclass
 from typing import ClassVar
@@ -59,10 +61,11 @@ def make(root: Path) -> Path:
     git(root, "init", "-q", "-b", "main")
     write(root, "src/mla_var3/__init__.py")
     _commit(root, "none")
-    write(root, HELPER, "FACTOR = 3\n")
+    write(root, DEEP, "FACTOR = 3\n")
+    write(root, HELPER, "from mla_var3.kernel.torch.deep import FACTOR as FACTOR\n")
     write(root, f"{DESIGN}/toy/toy.py", PLAN.format(name="", version="base"))
     _commit(root, "one")
-    write(root, HELPER, "FACTOR = 5\n")
+    write(root, DEEP, "FACTOR = 5\n")
     write(root, f"{DESIGN}/toy_v1/toy_v1.py", PLAN.format(name="V1", version="v1"))
     _commit(root, "two")
     return root / "src" / "mla_var3"
