@@ -52,7 +52,7 @@ def compared(folder: Path, a: KernelPlan, b: KernelPlan, **more: Any) -> Compare
 
 def test_more_work_takes_longer(tmp_path: Path) -> None:
     """64 times the work is at least twice the time, on a busy machine too."""
-    found = compared(tmp_path, Twice(), Slow())
+    found = compared(tmp_path, Twice(n=4096), Slow(n=4096))
     effect = core.effect_of(found.run.quads, 96.0)
     assert effect is not None and effect.low_pct > 100.0
     assert found.outputs == {"A": 0.0, "B": 0.0}
@@ -115,7 +115,7 @@ def test_the_self_check_is_of_a_second_build(
         return worker_sides.timers_of(prepared, *more)
 
     monkeypatch.setattr(worker_compare, "timers_of", spy)
-    compared(tmp_path, Twice(), Slow())
+    compared(tmp_path, Twice(n=4096), Slow(n=4096))
     assert [type(each.plan) for each in seen] == [Twice, Slow, Twice]
     assert len({x.data_ptr() for each in seen for k in each.stages for x in k.outputs}) == 3
 
@@ -224,7 +224,7 @@ def raced(folder: Path, *plans: KernelPlan) -> Raced:
 
 
 def test_a_race_of_three(tmp_path: Path) -> None:
-    found = raced(tmp_path, Twice(), Slow(), Both())
+    found = raced(tmp_path, Twice(n=4096), Slow(n=4096), Both(n=4096))
     assert [leg.contender for leg in found.rounds[1].legs] == [1, 2, 0, 0, 2, 1]
     assert (len(found.rounds), found.errors) == (6, (0.0, 0.0, 0.0))
     from mla_var3.core.race import round_ratio
