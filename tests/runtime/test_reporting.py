@@ -11,10 +11,11 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import KernelFailed, MachineCannot, NoUsableData
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import save_profile
-from mla_var3.runtime import reporting
+from mla_var3.runtime import report_makers, reporting
 from mla_var3.runtime.profiling.imported import import_report
 from mla_var3.runtime.profiling.static import static_profile_plan
-from mla_var3.runtime.reporting import Shown, make_reports, render, write_reports
+from mla_var3.runtime.report_makers import Shown
+from mla_var3.runtime.reporting import make_reports, render, write_reports
 
 MADE = (artifacts.REPORT_MD, artifacts.CONTRACT_MD, artifacts.CONTRACT_JSON)
 
@@ -111,7 +112,9 @@ def test_a_contract_that_is_no_longer_given_is_taken_away(
     def none(*_: object) -> None:
         raise NoUsableData("no stage can be classified")
 
-    monkeypatch.setitem(reporting._MAKERS, "ncu", reporting._MAKERS["ncu"]._replace(contract=none))
+    monkeypatch.setitem(
+        report_makers.MAKERS, "ncu", report_makers.MAKERS["ncu"]._replace(contract=none)
+    )
     reports = write_reports(copy)
     assert reports.no_contract == "no stage can be classified"
     kept = {path.name for path in imported.iterdir()}

@@ -14,7 +14,8 @@ from mla_var3.core.record_file import save_profile
 from mla_var3.core.timeline import Timeline, save_timeline
 from mla_var3.runtime import timeline_reports
 from mla_var3.runtime.diagnosing import diagnose_file
-from mla_var3.runtime.reporting import Shown, make_reports, screen_of, write_reports
+from mla_var3.runtime.report_makers import Shown
+from mla_var3.runtime.reporting import make_reports, screen_of, write_reports
 
 MADE = {
     artifacts.REPORT_MD,

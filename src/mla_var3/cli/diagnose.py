@@ -14,7 +14,8 @@ from mla_var3.core.errors import BadArgument, MlaError, UnreadableFile
 from mla_var3.render.contract_sheet import to_markdown
 from mla_var3.render.machine import render_json
 from mla_var3.runtime.diagnosing import Diagnosed, compiled, diagnose_file
-from mla_var3.runtime.reporting import Shown, contract_of, screen_of
+from mla_var3.runtime.report_makers import Shown
+from mla_var3.runtime.reporting import contract_of, screen_of
 
 TOP = 10
 """Kernels that fit one screen."""

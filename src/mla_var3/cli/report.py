@@ -13,7 +13,8 @@ from mla_var3.render.profile_list import NOTHING
 from mla_var3.runtime.comparison_files import is_comparison
 from mla_var3.runtime.comparison_reports import show_stored, write_comparison_reports
 from mla_var3.runtime.ncu_files import remake_ncu_files
-from mla_var3.runtime.reporting import Reports, Shown, render, write_reports
+from mla_var3.runtime.report_makers import Shown
+from mla_var3.runtime.reporting import Reports, render, write_reports
 
 
 @dataclasses.dataclass(frozen=True)

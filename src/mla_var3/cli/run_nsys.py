@@ -10,7 +10,8 @@ from mla_var3.core.timeline import Collector
 from mla_var3.render.machine import render_json
 from mla_var3.runtime.diagnosing import diagnose_file
 from mla_var3.runtime.profiling.nsys import NsysOptions, nsys_profile_plan
-from mla_var3.runtime.reporting import Shown, screen_of
+from mla_var3.runtime.report_makers import Shown
+from mla_var3.runtime.reporting import screen_of
 from mla_var3.runtime.result import ProfileResult
 
 COLLECTORS: dict[str, Collector] = {"nsys": "nsys", "kineto": "kineto"}

@@ -17,7 +17,7 @@ from mla_var3.render.machine import render_json
 from mla_var3.render.static_screen import headline, render_static
 from mla_var3.runtime.problem_files import identity
 from mla_var3.runtime.profiling.static import choose_target, static_profile_plan
-from mla_var3.runtime.reporting import static_request
+from mla_var3.runtime.report_makers import static_request
 
 
 def run_static(plan: KernelPlan, typed: Typed, target: str | None, command: str) -> int:
