@@ -53,6 +53,18 @@ def test_an_equal_number_is_said_once_and_nothing_is_added() -> None:
     assert found["second"].dropped.startswith("the number of first again (60.0 %)")
 
 
+def test_a_change_of_its_own_stands_though_a_dropped_one_bears_its_number() -> None:
+    """35 = 100 less the busiest unit, of the compression left out and of the stall that holds."""
+    rules = (
+        rule("MemoryL2Compression", 35.0, title="compression"),
+        rule("CPIStall", 35.0, title="Long Scoreboard Stalls"),
+        rule("A", 35.0, "LOCAL", "no change of its own"),
+    )
+    found = judged({}, *rules, stalls={"long_scoreboard": 60.0, "wait": 20.0, "selected": 20.0})
+    assert kept(found) == ["Long Scoreboard Stalls"]
+    assert found["no change of its own"].dropped.startswith("the number of")
+
+
 def test_ours_is_the_room_above_the_highest_roof() -> None:
     found = judged({"l2": 55.0, "sm_clock": 1.5e9}, rule("A", 80.0, title="a"))
     assert found["a"].ncu_pct == 80.0

@@ -11,6 +11,7 @@ from mla_var3.core import artifacts
 from mla_var3.core.errors import KernelFailed, MachineCannot, NoUsableData
 from mla_var3.core.record import Profile
 from mla_var3.core.record_file import save_profile
+from mla_var3.render.contract import Contract
 from mla_var3.runtime import report_makers, reporting
 from mla_var3.runtime.profiling.imported import import_report
 from mla_var3.runtime.profiling.static import static_profile_plan
@@ -109,7 +110,7 @@ def test_a_contract_that_is_no_longer_given_is_taken_away(
     copy = tmp_path / "copied"
     shutil.copytree(imported, copy)
 
-    def none(*_: object) -> None:
+    def none(*_: object) -> Contract:
         raise NoUsableData("no stage can be classified")
 
     monkeypatch.setitem(

@@ -13,6 +13,7 @@ from mla_var3.render.ncu_values import (
     code,
     code_line,
     count_text,
+    each_alone,
     file_names,
     share,
     sums,
@@ -104,12 +105,11 @@ def _listing(details: LaunchDetails, table: Instructions, samples: int) -> list[
     files = file_names(details.sources)
     head = ("offset", "samples %", "top stall", "executed", "exc. sectors", "exc. wavefr.", "line")
     rows = [(*head, "instruction")]
-    for row, offset in enumerate(table.offsets):
-        own = sums(table, [row])
+    for row, own in enumerate(each_alone(table)):
         line = table.lines[row]
         rows.append(
             (
-                f"{offset:#06x}",
+                f"{table.offsets[row]:#06x}",
                 share(own.samples, samples) if own.samples else "",
                 own.stall,
                 count_text(own.executed),

@@ -87,6 +87,24 @@ def sums(table: Instructions, rows: Sequence[int]) -> Sums:
     )
 
 
+def each_alone(table: Instructions) -> list[Sums]:
+    """`sums` of every instruction by itself, in one pass over the columns."""
+    count = len(table.offsets)
+    most: list[float] = [0] * count
+    stalls = [""] * count
+    # of equals the last by name, as in `top_stall`
+    for reason in sorted(table.stalls.keys() - set(_NO_STALL)):
+        for row, value in enumerate(table.stalls[reason].values):
+            if value and value >= most[row]:
+                most[row], stalls[row] = value, reason
+    absent = (None,) * count
+    counted = (
+        absent if column is None else column.values
+        for column in (table.executed, table.excess_sectors, table.excess_wavefronts)
+    )
+    return [Sums(*row) for row in zip(table.samples or absent, stalls, *counted, strict=True)]
+
+
 def top_stall(table: Instructions, rows: Sequence[int]) -> str:
     """The reason that most samples of these instructions have, other than issuing."""
     found = {

@@ -121,8 +121,9 @@ def _sampled(metric: Any, span: tuple[int, int]) -> tuple[float, ...]:
     first, last = span
     try:
         times = metric.correlation_ids()
-        inside = [i for i in range(metric.num_instances()) if first <= times.as_uint64(i) <= last]
-        values = [float(metric.as_double(i)) for i in inside if times.as_uint64(i)]
+        at = [int(times.as_uint64(i)) for i in range(metric.num_instances())]
+        inside = (i for i, time in enumerate(at) if time and first <= time <= last)
+        values = [float(metric.as_double(i)) for i in inside]
     except LIBRARY_ERRORS:
         return ()
     return tuple(values) if all(map(math.isfinite, values)) else ()
