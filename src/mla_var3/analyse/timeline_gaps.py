@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import chain
-from typing import NamedTuple
 
 from mla_var3.analyse.timeline_spans import Span, between, length, merge
 from mla_var3.analyse.timeline_window import SlowCall, Window
@@ -74,12 +73,8 @@ class _Host:
         return self.at[number] if number >= 0 and self.ends[number] >= time else -1
 
 
-class _Why(NamedTuple):
-    cause: GapCause
-    call: int = -1
-    call_ns: int = 0
-    waited: int = -1
-    outside_ns: int | None = None
+_Why = tuple[GapCause, int, int, int, int | None]
+"""Cause, call, its time in the gap, the call waited in, and time in no call: as in `Gap`."""
 
 
 class Finder:
@@ -93,6 +88,7 @@ class Finder:
             threads[call.process, call.thread].append(position)
         self._hosts = {thread: _Host(work, own) for thread, own in threads.items()}
         self._slow = merge(sorted((one.begin, one.end) for one in slow))
+        self._syncs = [is_sync(name) for name in work.timeline.names]
         self._main = limit("main_share")
 
     def of_devices(self) -> list[Gap]:
@@ -116,56 +112,52 @@ class Finder:
         ]
 
     def _gaps(self, device: int, lane: int | None, positions: list[int]) -> list[Gap]:
-        operations = self._work.timeline.operations
+        operations, inside, cut = self._work.timeline.operations, self._inside, self._window.cut
+        stream = None if lane is None else self._work.keys[lane]
         found: list[Gap] = []
         last, end = -1, 0
         for position in positions:
-            start = operations[position].start
+            operation = operations[position]
+            start = operation.start
             if last >= 0 and start > end:
-                why = self._why(end, start, position)
+                cause, call, call_ns, waited, outside_ns = self._why(end, start, operation.call)
                 found.append(
                     Gap(
                         device=device,
-                        stream=None if lane is None else self._work.keys[lane],
+                        stream=stream,
                         begin=end,
                         end=start,
                         after=last,
                         before=position,
-                        cause=why.cause,
-                        call=why.call,
-                        call_ns=why.call_ns,
-                        waited=why.waited,
-                        outside_ns=why.outside_ns,
-                        in_window=last in self._inside and position in self._inside,
-                        left_out_ns=self._left_out(end, start),
+                        cause=cause,
+                        call=call,
+                        call_ns=call_ns,
+                        waited=waited,
+                        outside_ns=outside_ns,
+                        in_window=last in inside and position in inside,
+                        left_out_ns=_covered(cut, end, start) if cut else 0,
                     )
                 )
-            if last < 0 or operations[position].end > end:
-                last, end = position, operations[position].end
+            if last < 0 or operation.end > end:
+                last, end = position, operation.end
         return found
 
-    def _left_out(self, begin: int, end: int) -> int:
-        return _covered(self._window.cut, begin, end)
-
-    def _why(self, begin: int, end: int, before: int) -> _Why:
-        """What the host did in a gap before an operation."""
-        calls = self._work.timeline.calls
-        launch = self._work.operation(before).call
+    def _why(self, begin: int, end: int, launch: int) -> _Why:
+        """What the host did in a gap before an operation that a call launched."""
         if launch < 0:
-            return _Why("unknown")
-        host = self._hosts[calls[launch].process, calls[launch].thread]
+            return "unknown", -1, 0, -1, None
+        made = self._work.timeline.calls[launch]
+        host = self._hosts[made.process, made.thread]
         call, share, inside = host.within(begin, end)
-        outside = end - begin - inside
-        main = self._main * (end - begin)
-        if _covered(self._slow, begin, end) >= main:
-            return _Why("first launch", call, share, -1, outside)
-        if calls[launch].start < begin:
-            return _Why("on the device", call, share, -1, outside)
+        outside, main = end - begin - inside, self._main * (end - begin)
+        if self._slow and _covered(self._slow, begin, end) >= main:
+            return "first launch", call, share, -1, outside
+        if made.start < begin:
+            return "on the device", call, share, -1, outside
         running = host.during(begin)
-        names = self._work.timeline.names
-        if running >= 0 and is_sync(names[calls[running].name]):
-            return _Why("synchronise", call, share, running, outside)
-        return _Why("call" if share >= main else "host", call, share, -1, outside)
+        if running >= 0 and self._syncs[self._work.timeline.calls[running].name]:
+            return "synchronise", call, share, running, outside
+        return "call" if share >= main else "host", call, share, -1, outside
 
 
 def _covered(spans: list[Span], begin: int, end: int) -> int:

@@ -17,13 +17,13 @@ def critical_path(work: Work, positions: list[int]) -> CriticalPath | None:
         return None
     operations = work.timeline.operations
     finder = _Before(work, positions)
-    best: dict[int, int] = {}
-    came_from: dict[int, int] = {}
+    best = [0] * len(operations)
+    came_from = [-1] * len(operations)
     for position in positions:
         operation = operations[position]
         before, longest = -1, 0
         for at in finder.before(position):
-            if best.get(at, 0) > longest:
+            if best[at] > longest:
                 before, longest = at, best[at]
         best[position] = operation.end - operation.start + longest
         came_from[position] = before
@@ -38,8 +38,8 @@ class _Before:
     """Tells which operations one may follow; asked in the order of their start."""
 
     def __init__(self, work: Work, positions: list[int]) -> None:
-        self._work = work
-        self._operations = work.timeline.operations
+        self._lane = work.lane
+        self._operations, self._calls = work.timeline.operations, work.timeline.calls
         self._join = limit("join_ns")
         self._last = [-1] * len(work.keys)
         self._all = _Ended(work, positions)
@@ -48,22 +48,23 @@ class _Before:
 
     def ran(self, position: int) -> None:
         """An operation has been placed: it is the last of its stream."""
-        lane = self._work.lane[position]
+        lane = self._lane[position]
         last = self._last[lane]
         if last < 0 or self._operations[position].end >= self._operations[last].end:
             self._last[lane] = position
 
     def before(self, position: int) -> list[int]:
         """By its stream, by a join that was seen, by the host's waiting."""
-        operation, last = self._operations[position], self._last[self._work.lane[position]]
+        operation, last = self._operations[position], self._last[self._lane[position]]
+        start = operation.start
         last_end = self._operations[last].end if last >= 0 else -1
-        found = [last] if 0 <= last_end <= operation.start else []
+        found = [last] if 0 <= last_end <= start else []
         if operation.call < 0:
             return found
-        call = self._work.timeline.calls[operation.call]
+        call = self._calls[operation.call]
         since = call.start if call.start > last_end else last_end
-        if since < operation.start:
-            found += self._joined(operation.start, since)
+        if since < start:
+            found += self._joined(start, since)
         if self._waits:
             found.append(self._waited_for(call))
         return [at for at in found if at >= 0 and at != position]

@@ -40,6 +40,10 @@ class Seen(NamedTuple):
     """Operations of the window, by start."""
 
 
+_Spans = dict[int, list[Span]]
+"""By iteration."""
+
+
 class _Side(NamedTuple):
     """One of two: the union of its operations by iteration; -1 holds those of no iteration."""
 
@@ -106,26 +110,27 @@ def _sides(seen: Seen, groups: Sequence[int]) -> dict[int, _Side]:
     """The window's operations by group and iteration."""
     timeline = seen.work.timeline
     kinds = [shape.kind for shape in timeline.shapes]
-    every: dict[int, dict[int, list[Span]]] = {}
-    kernels: dict[int, dict[int, list[Span]]] = {}
-    streams: dict[int, set[int]] = {}
+    every: dict[int, _Spans] = defaultdict(lambda: defaultdict(list))
+    kernels: dict[int, _Spans] = defaultdict(lambda: defaultdict(list))
+    streams: dict[int, set[int]] = defaultdict(set)
+    placed, iteration_of = seen.placed.of, seen.staged.iteration_of
     whole: set[int] = set()
     for group, position in zip(groups, seen.members, strict=True):
         operation = timeline.operations[position]
         kind = kinds[operation.shape]
-        streams.setdefault(group, set()).add(seen.work.lane[position])
+        streams[group].add(seen.work.lane[position])
         if kind not in COUNTED:
             whole.add(group)
             continue
-        iteration = seen.staged.iteration(seen.placed, position)
+        iteration = iteration_of.get(placed[position], -1)
         span = (operation.start, operation.end)
-        every.setdefault(group, {}).setdefault(iteration, []).append(span)
+        every[group][iteration].append(span)
         if kind not in ("memcpy", "memset"):
-            kernels.setdefault(group, {}).setdefault(iteration, []).append(span)
+            kernels[group][iteration].append(span)
     return {
         group: _Side(
-            {at: merge(spans) for at, spans in every.get(group, {}).items()},
-            {at: merge(spans) for at, spans in kernels.get(group, {}).items()},
+            {at: merge(spans) for at, spans in every[group].items()},
+            {at: merge(spans) for at, spans in kernels[group].items()},
             tuple(seen.work.keys[lane] for lane in sorted(lanes)),
             group in whole,
         )

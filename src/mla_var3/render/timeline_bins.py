@@ -1,5 +1,6 @@
 """Marks on a time axis gathered by pixel, so that a picture stays small however many there are."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,22 +28,22 @@ def bins(marks: Sequence[Mark], begin: int, end: int, pixels: int) -> Runs:
     """
     scale = pixels / (end - begin)
     runs: Runs = {}
-    narrow: dict[int, dict[str, float]] = {}
-    for mark in marks:
-        if mark.end <= begin or mark.begin >= end:
+    narrow: dict[int, dict[str, float]] = defaultdict(dict)
+    for first, last, colour, _ in marks:
+        if last <= begin or first >= end:
             continue
-        x0 = (max(mark.begin, begin) - begin) * scale
-        x1 = (min(mark.end, end) - begin) * scale
+        x0 = 0.0 if first < begin else (first - begin) * scale
+        x1 = ((end if last > end else last) - begin) * scale
         if x1 - x0 >= 1.0:
-            runs.setdefault((mark.colour, LEVELS), []).append((round(x0, 1), round(x1, 1)))
+            runs.setdefault((colour, LEVELS), []).append((round(x0, 1), round(x1, 1)))
             continue
         pixel = min(int(x0), pixels - 1)
-        inside = min(x1, pixel + 1.0) - x0
-        own = narrow.setdefault(pixel, {})
-        own[mark.colour] = own.get(mark.colour, 0.0) + inside
-        if x1 > pixel + 1.0 and pixel + 1 < pixels:
-            after = narrow.setdefault(pixel + 1, {})
-            after[mark.colour] = after.get(mark.colour, 0.0) + x1 - pixel - 1.0
+        after = pixel + 1
+        own = narrow[pixel]
+        own[colour] = own.get(colour, 0.0) + (after if x1 > after else x1) - x0
+        if after < x1 and after < pixels:
+            own = narrow[after]
+            own[colour] = own.get(colour, 0.0) + x1 - pixel - 1.0
     _join(narrow, runs)
     return runs
 

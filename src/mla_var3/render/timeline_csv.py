@@ -8,14 +8,14 @@ import io
 from collections.abc import Iterable, Iterator
 
 from mla_var3.core import artifacts
-from mla_var3.core.timeline import Operation
 from mla_var3.core.timeline_findings import StreamKey
 from mla_var3.render.layout import printable
-from mla_var3.render.timeline_view import TimelineView, idle_pct
+from mla_var3.render.timeline_view import TimelineView, idle_pct, short_call
 
 Cell = str | int | float | None
 Row = tuple[Cell, ...]
 
+_END = "\r\n"
 STREAM = ("device", "process", "context", "stream")
 
 
@@ -23,18 +23,28 @@ def csv_files(view: TimelineView) -> dict[str, bytes]:
     """Each file by its name."""
     return {
         artifacts.KERNELS_CSV: _file(_kernels(view)),
-        artifacts.LAUNCHES_CSV: _file(_launches(view)),
+        artifacts.LAUNCHES_CSV: "".join(_launches(view)).encode(),
         artifacts.STREAMS_CSV: _file(_streams(view)),
         artifacts.RANGES_CSV: _file(_ranges(view)),
-        artifacts.GAPS_CSV: _file(_gaps(view)),
+        artifacts.GAPS_CSV: "".join(_gaps(view)).encode(),
         artifacts.OVERLAP_CSV: _file(_overlap(view)),
     }
 
 
 def _file(rows: Iterable[Row]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
+    csv.writer(text, lineterminator=_END).writerows(rows)
     return text.getvalue().encode()
+
+
+def _line(*cells: Cell) -> str:
+    """One row as the csv module writes it."""
+    return _file([cells]).decode()
+
+
+def _cell(text: str) -> str:
+    """A text as a cell within a row: quoted where it must be."""
+    return _line(printable(text), None).removesuffix(f",{_END}")
 
 
 def _us(ns: float | None) -> float | None:
@@ -46,12 +56,12 @@ def _pct(value: float | None) -> str | None:
     return None if value is None else f"{value:.2f}"
 
 
-def _times(values: Iterable[int]) -> str:
+def _times(values: Iterable[int], between: str = "x") -> str:
     """`16x8x1`."""
-    return "x".join(map(str, values))
+    return between.join(map(str, values))
 
 
-def _key(key: StreamKey | Operation) -> tuple[int, int, int, int]:
+def _key(key: StreamKey) -> tuple[int, int, int, int]:
     return key.device, key.process, key.context, key.stream
 
 
@@ -85,48 +95,57 @@ def _kernels(view: TimelineView) -> Iterator[Row]:
             )
 
 
-def _launches(view: TimelineView) -> Iterator[Row]:
-    yield (
+def _launches(view: TimelineView) -> Iterator[str]:
+    """As finished lines: of hundreds of thousands of rows the csv writer takes most of the time."""
+    yield _line(
         "operation", "launch_order", "stage", "iteration", "kind", "name", *STREAM, "call",
         "call_start_us", "call_us", "start_us", "duration_us", "stream_state", "latency_us",
         "queue_us", "moved_byte", "graph_node", "in_window", "ranges",
     )  # fmt: skip
     timeline, findings = view.timeline, view.findings
-    names = [printable(shape.name) for shape in timeline.shapes]
-    stages = [printable(stage) for stage in findings.stages]
-    calls = view.call_names
-    paths = [
-        " > ".join(printable(view.range_name(at)) for at in stack)
-        for stack in findings.range_stacks
-    ]
-    numbers = {at: number for number, at in enumerate(findings.iterations, start=1)}
-    iterations = [numbers.get(stack[0]) for stack in findings.range_stacks]
-    for at, (operation, launch) in enumerate(
-        zip(timeline.operations, findings.launches, strict=True)
-    ):
-        call = timeline.calls[operation.call] if operation.call >= 0 else None
-        inside = launch.ranges >= 0
+    shapes = [f"{shape.kind},{_cell(shape.name)}" for shape in timeline.shapes]
+    inside = [f"1,{path}" for path in _paths(view)] + ["1,"]
+    outside = [f"0,{path}" for path in _paths(view)] + ["0,"]
+    staged = _staged(view)
+    told = _calls(view)
+    for at, (one, launch) in enumerate(zip(timeline.operations, findings.launches, strict=True)):
+        size, node = one.bytes, one.graph_node
         yield (
-            at,
-            launch.order or None,
-            stages[launch.stage],
-            iterations[launch.ranges] if inside else None,
-            timeline.shapes[operation.shape].kind,
-            names[operation.shape],
-            *_key(operation),
-            calls[operation.call] if call else None,
-            call.start / 1e3 if call else None,
-            (call.end - call.start) / 1e3 if call else None,
-            operation.start / 1e3,
-            (operation.end - operation.start) / 1e3,
-            launch.state,
-            _us(launch.latency_ns),
-            _us(launch.queue_ns),
-            operation.bytes,
-            operation.graph_node,
-            int(launch.in_window),
-            paths[launch.ranges] if inside else "",
+            f"{at},{launch.order or ''},{staged[launch.stage][launch.ranges]},{shapes[one.shape]},"
+            f"{one.device},{one.process},{one.context},{one.stream},{told[one.call]},"
+            f"{one.start / 1e3},{(one.end - one.start) / 1e3},{launch.state},"
+            f"{'' if launch.latency_ns is None else launch.latency_ns / 1e3},"
+            f"{'' if launch.queue_ns is None else launch.queue_ns / 1e3},"
+            f"{'' if size is None else size},{'' if node is None else node},"
+            f"{(inside if launch.in_window else outside)[launch.ranges]}{_END}"
         )
+
+
+def _paths(view: TimelineView) -> list[str]:
+    """The cell of each stack of ranges."""
+    names = [
+        [printable(view.range_name(at)) for at in stack] for stack in view.findings.range_stacks
+    ]
+    return [_cell(" > ".join(own)) for own in names]
+
+
+def _staged(view: TimelineView) -> list[list[str]]:
+    """Cells of a stage and an iteration, by stage and stack; the last stack, -1, is none."""
+    findings = view.findings
+    numbers = {at: number for number, at in enumerate(findings.iterations, start=1)}
+    iterations = [numbers.get(stack[0], "") for stack in findings.range_stacks]
+    cells = [_cell(stage) for stage in findings.stages]
+    return [[f"{cell},{number}" for number in (*iterations, "")] for cell in cells]
+
+
+def _calls(view: TimelineView) -> list[str]:
+    """Cells of each call's name, start and length; the last, -1, is none."""
+    names = [_cell(short_call(name)) for name in view.timeline.names]
+    calls = view.timeline.calls
+    return [
+        *(f"{names[c.name]},{c.start / 1e3},{(c.end - c.start) / 1e3}" for c in calls),
+        ",,",
+    ]
 
 
 def _streams(view: TimelineView) -> Iterator[Row]:
@@ -185,30 +204,26 @@ def _ranges(view: TimelineView) -> Iterator[Row]:
         )
 
 
-def _gaps(view: TimelineView) -> Iterator[Row]:
-    yield (
+def _gaps(view: TimelineView) -> Iterator[str]:
+    """As finished lines, like the launches."""
+    yield _line(
         "level", *STREAM, "begin_us", "length_us", "cause", "host_call", "host_call_us",
         "host_waited_in", "host_outside_us", "after", "before", "after_operation",
         "before_operation", "in_window",
     )  # fmt: skip
-    names = [printable(shape.name) for shape in view.timeline.shapes]
+    names = [_cell(shape.name) for shape in view.timeline.shapes]
     operations, calls = view.timeline.operations, view.call_names
+    cells = {name: _cell(name) for name in set(calls)}
+    places = {key: f"stream,{_times(_key(key), ',')}" for key in view.labels}
     for gap in view.findings.gaps:
+        place = f"device,{gap.device},,," if gap.stream is None else places[gap.stream]
+        outside = gap.outside_ns
         yield (
-            "device" if gap.stream is None else "stream",
-            *((gap.device, None, None, None) if gap.stream is None else _key(gap.stream)),
-            gap.begin / 1e3,
-            (gap.end - gap.begin) / 1e3,
-            gap.cause,
-            calls[gap.call],
-            gap.call_ns / 1e3 if gap.call >= 0 else None,
-            calls[gap.waited],
-            _us(gap.outside_ns),
-            names[operations[gap.after].shape],
-            names[operations[gap.before].shape],
-            gap.after,
-            gap.before,
-            int(gap.in_window),
+            f"{place},{gap.begin / 1e3},{(gap.end - gap.begin) / 1e3},{gap.cause},"
+            f"{cells[calls[gap.call]]},{gap.call_ns / 1e3 if gap.call >= 0 else ''},"
+            f"{cells[calls[gap.waited]]},{'' if outside is None else outside / 1e3},"
+            f"{names[operations[gap.after].shape]},{names[operations[gap.before].shape]},"
+            f"{gap.after},{gap.before},{1 if gap.in_window else 0}{_END}"
         )
 
 

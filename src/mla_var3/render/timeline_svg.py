@@ -215,7 +215,10 @@ def _marks(marks: Sequence[Mark], panel: _Panel, scale: float, top: int) -> list
         + '"/>'
         for (colour, level), runs in drawn.items()
     ]
+    least = 40 / scale
     for mark in marks:
+        if mark.end - mark.begin < least:
+            continue
         room = (min(mark.end, panel.end) - max(mark.begin, panel.begin)) * scale
         if mark.name and room > 40:
             name = _cut(mark.name, room - 8)

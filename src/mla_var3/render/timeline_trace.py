@@ -103,10 +103,14 @@ def _calls(view: TimelineView, rows: _Rows, every: bool) -> Iterator[Event]:
     told = {one.call for one in timeline.operations}
     told.update(gap.waited for gap in view.findings.gaps)
     names = view.call_names
+    places: dict[tuple[int, int], tuple[int, int]] = {}
     for at, call in enumerate(timeline.calls):
         if not every and at not in told:
             continue
-        pid, tid = _call_row(view, rows, at)
+        key = (call.process, call.thread)
+        if key not in places:
+            places[key] = _call_row(view, rows, at)
+        pid, tid = places[key]
         name = names[at]
         yield Event(name, "X", pid, tid, call.start / 1e3, (call.end - call.start) / 1e3, "call")
 
@@ -123,13 +127,16 @@ def _operations(view: TimelineView, rows: _Rows, flows: bool) -> Iterator[Event]
     streams = {
         (key.device, key.process, key.context, key.stream): label for key, label in labels.items()
     }
-    for at, one in enumerate(timeline.operations):
-        pid = rows.device(one.device, one.process)
+    places: dict[tuple[int, int, int, int], tuple[int, int]] = {}
+    for at, (one, launch) in enumerate(zip(timeline.operations, findings.launches, strict=True)):
         key = (one.device, one.process, one.context, one.stream)
-        if key not in streams:  # it ends before it starts
-            continue
-        tid = rows.thread(pid, one.stream, f"{one.process} {one.context}", streams[key])
-        launch = findings.launches[at]
+        if key not in places:
+            if key not in streams:  # it ends before it starts
+                continue
+            pid = rows.device(one.device, one.process)
+            row = f"{one.process} {one.context}"
+            places[key] = pid, rows.thread(pid, one.stream, row, streams[key])
+        pid, tid = places[key]
         args: dict[str, str | int | float] = {"operation": at, "state": launch.state}
         if findings.stages[launch.stage] != names[one.shape]:
             args["stage"] = findings.stages[launch.stage]

@@ -52,6 +52,8 @@ class Gathered:
 
     def timed(self, start: Any, end: Any, zero_is_none: bool = False) -> bool:
         """Whether a row has a time; one that has none, or an impossible one, is counted."""
+        if type(start) is int and type(end) is int and end >= start > 0:
+            return True
         if not isinstance(start, int) or not isinstance(end, int):
             return self._impossible(NO_TIME)
         if zero_is_none and start == 0 and end == 0:

@@ -1,5 +1,7 @@
 """API calls and NVTX ranges of an export: what the host did."""
 
+from typing import Any
+
 from mla_var3 import conf
 from mla_var3.core.timeline import Call, Range
 from mla_var3.measure.nsys_reader.gather import PROCESS, Gathered
@@ -20,24 +22,22 @@ def read_calls(into: Gathered) -> tuple[tuple[Call, ...], CallIndex]:
     """
     calls: list[Call] = []
     index: CallIndex = {}
+    names: dict[Any, int] = {}
+    threads: dict[Any, tuple[int, int]] = {}
     for start, end, thread, correlation, name, result in into.database.rows(
         "calls", _CALLS, "start"
     ):
         if not into.timed(start, end):
             continue
-        process = into.process(thread)
+        if thread not in threads:
+            threads[thread] = _thread(thread), into.process(thread)
+        if name not in names:
+            names[name] = into.name(into.string(name) or UNNAMED)
+        number, process = threads[thread]
         if isinstance(correlation, int):
             index.setdefault((process, correlation), len(calls))
-        calls.append(
-            Call(
-                name=into.name(into.string(name) or UNNAMED),
-                start=start,
-                end=end,
-                thread=thread % PROCESS if isinstance(thread, int) else 0,
-                process=process,
-                result=result if isinstance(result, int) else 0,
-            )
-        )
+        code = result if isinstance(result, int) else 0
+        calls.append(Call(names[name], start, end, number, process, code))
     return tuple(calls), index
 
 
@@ -57,9 +57,14 @@ def read_ranges(into: Gathered) -> tuple[Range, ...]:
                 name=into.name(without_paths(name) if name else UNNAMED),
                 start=start,
                 end=end,
-                thread=thread % PROCESS if isinstance(thread, int) else 0,
+                thread=_thread(thread),
                 process=into.process(thread),
                 nested=kind in nested,
             )
         )
     return tuple(ranges)
+
+
+def _thread(global_id: Any) -> int:
+    """The thread of a global id; 0 where it is none."""
+    return global_id % PROCESS if isinstance(global_id, int) else 0

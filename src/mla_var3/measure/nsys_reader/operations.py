@@ -1,6 +1,7 @@
 """Kernels, copies, memsets and graphs of an export: what the devices did."""
 
 from collections.abc import Callable
+from operator import attrgetter
 
 from mla_var3 import conf
 from mla_var3.core.timeline import Operation, Shape
@@ -9,7 +10,8 @@ from mla_var3.measure.nsys_reader.database import Row
 from mla_var3.measure.nsys_reader.gather import Gathered, whole
 from mla_var3.measure.nsys_reader.host import CallIndex
 
-_WHERE = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid")
+_PLACE = ("deviceId", "contextId", "streamId", "globalPid")
+_TIMED = ("start", "end", "correlationId")
 _KERNEL = (
     *("shortName", "demangledName", "mangledName", "gridX", "gridY", "gridZ"),
     *("blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory"),
@@ -33,7 +35,9 @@ def read_operations(into: Gathered, calls: CallIndex) -> tuple[Operation, ...]:
         *_read(into, calls, "memset", ((), _plain("memset"))),
         *_read(into, calls, "graph", (("graphId",), _graphs())),
     ]
-    found.sort(key=lambda operation: (operation.start, operation.end))
+    # Two sorts, each stable, need no pair of an operation.
+    found.sort(key=attrgetter("end"))
+    found.sort(key=attrgetter("start"))
     return tuple(found)
 
 
@@ -42,29 +46,37 @@ def _read(
 ) -> list[Operation]:
     """The rows of one table; `shapes` are the columns of a shape, and what makes it of them."""
     columns, shape_of = shapes
-    first = len(_WHERE) + len(_OTHER)
+    first = len(_PLACE) + len(_TIMED) + len(_OTHER)
     found = []
-    for row in into.database.rows(key, (*_WHERE, *_OTHER, *columns), "start"):
-        start, end, device, context, stream, correlation, owner, size, node = row[:first]
+    places: dict[Row, tuple[int, int, int, int]] = {}
+    for row in into.database.rows(key, (*_PLACE, *_TIMED, *_OTHER, *columns), "start"):
+        start, end, correlation, size, node = row[4:first]
         # CUPTI writes 0 for both where it could not take the time.
         if not into.timed(start, end, zero_is_none=True):
             continue
-        process = into.process(owner)
+        place = places.get(row[:4]) or places.setdefault(row[:4], _place(into, row[:4]))
+        device, context, stream, process = place
         found.append(
             Operation(
-                shape=shape_of(into, row[first:]),
-                start=start,
-                end=end,
-                device=_number(device),
-                context=_number(context),
-                stream=_number(stream),
-                process=process,
-                call=calls.get((process, correlation), -1),
-                bytes=whole(size),
-                graph_node=whole(node),
+                shape_of(into, row[first:]),
+                start,
+                end,
+                device,
+                context,
+                stream,
+                process,
+                calls.get((process, correlation), -1),
+                whole(size),
+                whole(node),
             )
         )
     return found
+
+
+def _place(into: Gathered, row: Row) -> tuple[int, int, int, int]:
+    """Device, context, stream and process."""
+    device, context, stream, owner = row
+    return _number(device), _number(context), _number(stream), into.process(owner)
 
 
 def _kernels() -> ShapeOf:
@@ -72,9 +84,10 @@ def _kernels() -> ShapeOf:
     known: dict[Row, int] = {}
 
     def shape_of(into: Gathered, row: Row) -> int:
-        if row not in known:
-            known[row] = into.shape(_kernel(into, row))
-        return known[row]
+        shape = known.get(row)
+        if shape is None:
+            shape = known[row] = into.shape(_kernel(into, row))
+        return shape
 
     return shape_of
 
