@@ -54,13 +54,14 @@ def test_an_equal_number_is_said_once_and_nothing_is_added() -> None:
 
 
 def test_a_change_of_its_own_stands_though_a_dropped_one_bears_its_number() -> None:
-    """35 = 100 less the busiest unit, of the compression left out and of the stall that holds."""
+    """35 = 100 less the busiest unit, of the warps that cannot help and of the stall that holds."""
     rules = (
-        rule("MemoryL2Compression", 35.0, title="compression"),
+        rule("AchievedOccupancy", 35.0, title="more warps"),
         rule("CPIStall", 35.0, title="Long Scoreboard Stalls"),
         rule("A", 35.0, "LOCAL", "no change of its own"),
     )
     found = judged({}, *rules, stalls={"long_scoreboard": 60.0, "wait": 20.0, "selected": 20.0})
+    assert next(iter(found)) == "more warps" and found["more warps"].dropped
     assert kept(found) == ["Long Scoreboard Stalls"]
     assert found["no change of its own"].dropped.startswith("the number of")
 
