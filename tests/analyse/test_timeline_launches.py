@@ -143,3 +143,24 @@ def test_processes_share_call_numbers_but_not_ranges():
     assert [one.ranges >= 0 for one in findings.launches] == [True, False]
     assert findings.ranges[0].operations == 1
     assert any("2 processes" in note for note in findings.notes)
+
+
+def test_a_stream_that_runs_dry_during_the_call_was_not_idle_at_it():
+    made = Made()
+    made.launch("a", 7, 0, 10, 50)
+    made.ran("b", 7, 52, 60, made.call("cudaLaunchKernel_v7000", 49, 51))
+    b = analyse_timeline(made.timeline()).launches[1]
+    assert (b.state, b.latency_ns, b.queue_ns) == ("queued", None, 1_000)
+
+
+def test_a_launch_that_had_begun_leaves_the_rest_to_the_device():
+    made = Made()
+    made.launch("a", 7, 0, 10, 50)
+    made.ran("b", 7, 60, 70, made.call("cudaLaunchKernel_v7000", 49, 70))
+    gap = gap_of(made)
+    assert (gap.begin, gap.length_ns, gap.cause, gap.call_ns) == (
+        50_000,
+        10_000,
+        "on the device",
+        10_000,
+    )

@@ -207,3 +207,48 @@ def test_operators_of_a_cpu_are_placed_by_their_own_time():
     # The inner operator is part of the outer one's time.
     assert (device.device, device.sum_ns, device.busy_ns) == (-1, 60_000, 60_000)
     assert findings.launch_bound == ()
+
+
+def test_what_ended_while_its_own_stream_was_busy_is_no_join():
+    """x (80) holds the stream of c; a (85) had ended before x, so c cannot have waited for it."""
+    made = Made()
+    made.launch("x", 17, 0, 20, 100)
+    made.launch("a", 7, 1, 10, 95)
+    made.launch("c", 17, 3, 105, 125)
+    path = analyse_timeline(made.timeline()).capture.path
+    assert (path.total_ns, path.joins) == (100_000, 0)
+
+
+def test_a_synchronising_call_on_a_dry_device_waits_for_nothing():
+    made = Made()
+    made.launch("a", 7, 0, 10, 110)
+    made.call("cudaDeviceSynchronize_v3020", 300, 301)
+    made.launch("c", 17, 350, 360, 380)
+    assert analyse_timeline(made.timeline()).capture.path.total_ns == 100_000
+
+
+def test_time_saved_takes_only_iterations_with_all_stages():
+    """In three of five no matmul was traced: their 40 µs are no span of the group."""
+    timeline = concurrent_plan()
+    untraced = {2_610_000, 2_910_000, 3_210_000}
+    kept = tuple(one for one in timeline.operations if one.start not in untraced)
+    assert len(timeline.operations) - len(kept) == 3
+    (saved,) = analyse_timeline(replace(timeline, operations=kept)).saved
+    assert (saved.span_ns, saved.saved_ns) == (100_000, 20_000)
+
+
+def test_a_group_of_three_overlaps_where_all_its_pairs_do():
+    """c runs beside the others in the first of two iterations alone."""
+    made = Made()
+    for number, begins in enumerate([(10, 20, 30), (10, 20, 120)]):
+        at = 300 * number
+        made.inside("iteration", at, at + 200)
+        for stage, stream, begin, length in zip(
+            "abc", (7, 13, 17), begins, (100, 40, 40), strict=True
+        ):
+            made.inside(stage, at + stream / 10, at + stream / 10 + 0.3)
+            made.launch(stage, stream, at + stream / 10 + 0.1, at + begin, at + begin + length)
+    plan = PlanTimeline(stages=("a", "b", "c"), groups=(("a", "b", "c"),), streams=3)
+    verdict = verdict_of(made.timeline(plan))
+    assert [pair.overlapped_iterations for pair in verdict.pairs] == [2, 1, 1]
+    assert (verdict.word, verdict.overlapped_iterations, verdict.iterations) == ("partly", 1, 2)

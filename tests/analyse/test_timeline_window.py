@@ -82,3 +82,27 @@ def test_a_late_load_does_not_swallow_the_capture():
     assert findings.window.operations == 9
     assert cut(findings) == {("loading", "cuModuleLoadData"): 300_000}
     assert findings.window.length_ns == 415_000 - 300_000
+
+
+def test_a_stream_does_not_idle_in_what_is_left_out():
+    made = Made()
+    made.inside("work", 0, 600)
+    made.launch("a", 7, 1, 10, 20)
+    made.call("cuLibraryLoadData", 30, 530)
+    made.launch("b", 7, 540, 550, 560)
+    findings = analyse_timeline(made.timeline())
+    (capture,), (window,) = findings.capture.streams, findings.window.streams
+    assert (capture.idle_ns, capture.gap_max_ns) == (530_000, 530_000)
+    assert (window.busy_ns, window.idle_ns, window.gap_max_ns) == (20_000, 30_000, 30_000)
+
+
+def test_the_slow_first_launch_of_a_graph_is_cut_out():
+    made = Made()
+    made.inside("work", 0, 600)
+    made.launch("a", 7, 1, 10, 20)
+    launch = made.call("cudaGraphLaunch_v10000", 30, 530)
+    made.ran("graph 1", 7, 540, 560, launch, kind="graph")
+    findings = analyse_timeline(made.timeline())
+    (one,) = [item for item in findings.left_out if item.kind == "first launch"]
+    assert (one.what, one.left_out_ns) == ("graph 1 (cudaGraphLaunch)", 500_000)
+    assert findings.window.length_ns == 550_000 - 500_000
