@@ -252,3 +252,31 @@ def test_a_group_of_three_overlaps_where_all_its_pairs_do():
     verdict = verdict_of(made.timeline(plan))
     assert [pair.overlapped_iterations for pair in verdict.pairs] == [2, 1, 1]
     assert (verdict.word, verdict.overlapped_iterations, verdict.iterations) == ("partly", 1, 2)
+
+
+def test_a_stage_alone_takes_the_median_of_its_runs():
+    made = Made()
+    made.inside("solo", 0, 3000)
+    for number, lengths in enumerate([(90, 30), (140, 50), (100, 20)]):
+        for stage, length, shift in zip(("a", "b"), lengths, (0, 400), strict=True):
+            at = 900 * number + shift
+            made.inside(stage, at + 1, at + 300)
+            made.launch(stage, 7, at + 2, at + 10, at + 10 + length)
+    made.inside("iteration", 4000, 4200)
+    for stage, stream, at in (("a", 7, 4001), ("b", 13, 4011)):
+        made.inside(stage, at, at + 5)
+        made.launch(stage, stream, at + 1, at + 10, at + 60)
+    plan = PlanTimeline(stages=("a", "b"), groups=(("a", "b"),), streams=2)
+    (saved,) = analyse_timeline(made.timeline(plan)).saved
+    assert saved.solo_ns == {"a": 100_000, "b": 30_000}
+    assert (saved.span_ns, saved.saved_ns) == (60_000, 70_000)
+
+
+def test_the_distance_of_launching_calls_is_that_of_one_thread():
+    """Two threads, each launches every 20 µs, 10 µs apart from the other."""
+    made = Made()
+    for number in range(30):
+        call = made.call("cudaLaunchKernel_v7000", 10 * number, 10 * number + 1, number % 2)
+        made.ran("k", 7, 10 * number + 3, 10 * number + 4, call)
+    (bound,) = analyse_timeline(made.timeline()).launch_bound
+    assert (bound.gap_median_ns, bound.call_distance_ns) == (9_000, 20_000)
