@@ -393,6 +393,16 @@ def test_excess_is_what_nvidia_s_rule_says_of_the_line(folder: Folder) -> None:
     assert counts[1] == 0.875 * actual == 58720256
 
 
+def test_a_curve_is_drawn_and_the_sum_of_its_points_is_no_value(folder: Folder) -> None:
+    text = (folder("attention_full") / artifacts.REPORT_VERBOSE_MD).read_text()
+    part = text.partition("## 1. fa")[2].partition("\n## 2. ")[0]
+    counted = [line for line in part.splitlines() if "occupancy_per_" in line and "| `" in line]
+    curves = [line for line in counted if "cluster_size" not in line]
+    assert len(curves) == 8 and all("| – | a curve, below |" in line for line in curves)
+    # an SM has 65,536 registers: 65536 // (144 × 256 threads) = 1 block of 8 warps
+    assert re.search(r"0–256 +8  #+  <- this launch: 142$", part, re.MULTILINE)
+
+
 @pytest.mark.parametrize("left", [0, 100, 60_000])
 def test_a_kept_report_that_was_damaged_is_told_on_the_pages(
     recording: Recording, tmp_path: Path, left: int

@@ -1,6 +1,6 @@
 """`report-verbose.md`: every section of a full report with NVIDIA's labels, units and values."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from mla_var3.core import artifacts, units
@@ -16,6 +16,7 @@ _INTRO = (
     "Labels, units and values are NVIDIA's, as the report holds them; the last column is the "
     "counter's own name. The diagnosis stands in report.md."
 )
+_A_CURVE = "a curve, below"
 _CAP = "NVIDIA's cap, not a forecast"
 _ELSEWHERE = {
     "PmSampling": "Sampled over time",
@@ -90,7 +91,7 @@ def _size(sizes: tuple[int, ...]) -> str:
 def _section(section: Section, details: LaunchDetails) -> list[str]:
     lines = ["", f"### {md(section.name)}", ""]
     lines += [f"*{md(section.description)}*", ""] if section.description else []
-    lines += _counters((*section.header, *section.body))
+    lines += _counters((*section.header, *section.body), _curves(details))
     for breakdown in section.breakdowns:
         lines += _breakdown(breakdown, section)
     lines += _rules([rule for rule in details.rules if rule.section == section.identifier])
@@ -101,18 +102,22 @@ def _section(section: Section, details: LaunchDetails) -> list[str]:
     return lines
 
 
-def _counters(counters: Sequence[Counter]) -> list[str]:
+def _curves(details: LaunchDetails) -> frozenset[str]:
+    """Counters that are a curve: their value is the sum of its points, which says nothing."""
+    names = [curve.name for curve in details.curves]
+    shares = (f"derived__pct_{name.removeprefix('launch__')}" for name in names)
+    return frozenset((*names, *shares))
+
+
+def _counters(counters: Sequence[Counter], curves: Collection[str]) -> list[str]:
     if not counters:
         return []
-    rows = [
-        (
-            md(counter.label) or ABSENT,
-            md(value_text(counter.value, counter.reason)),
-            counter.unit or ABSENT,
-            code(counter.name),
-        )
-        for counter in counters
-    ]
+    rows = []
+    for counter in counters:
+        value, unit = value_text(counter.value, counter.reason), counter.unit or ABSENT
+        if counter.name in curves:
+            value, unit = ABSENT, _A_CURVE
+        rows.append((md(counter.label) or ABSENT, md(value), unit, code(counter.name)))
     return table_of(("Label", "Value", "Unit", "Counter"), rows)
 
 
