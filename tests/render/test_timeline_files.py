@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 from tests.support.timeline_views import view_of
 from tests.support.timelines import Made, concurrent_plan, recorded
 
@@ -227,3 +228,37 @@ def test_a_picture_of_many_operations_stays_small(request):
     for number in range(many):
         made.ran(f"k{number % 12}", number % 16, number, number + 0.5 + number % 3)
     assert len(timeline_svg(view_of(made.timeline()))) < 1_000_000
+
+
+def test_launches_name_their_iteration_from_one():
+    launches = rows(view_of(concurrent_plan(iterations=3)), artifacts.LAUNCHES_CSV)
+    told = [(row["stage"], row["iteration"]) for row in launches]
+    of_iterations = [(stage, str(n)) for n in (1, 2, 3) for stage in ("matmul", "copy", "join")]
+    assert told == [("outside a stage", ""), ("matmul", ""), ("copy", ""), *of_iterations]
+
+
+def test_streams_of_one_number_in_two_contexts_have_rows_of_their_own():
+    made = Made()
+    made.launch("a", 7, 0, 10, 50)
+    made.launch("b", 7, 1, 20, 60)
+    timeline = made.timeline()
+    a, b = timeline.operations
+    timeline = replace(timeline, operations=(a, replace(b, context=2)))
+    trace = json.loads(chrome_trace(view_of(timeline)))
+    own = [event for event in trace["traceEvents"] if event.get("cat") == "kernel"]
+    assert len({event["pid"] for event in own}) == 1
+    assert len({event["tid"] for event in own}) == 2
+
+
+def test_a_cell_with_a_comma_or_a_quote_is_read_back_as_it_was():
+    name, stage = 'copy<int, "x">', 'say "a", b'
+    made = Made()
+    made.inside(stage, 0, 100)
+    made.launch(name, 7, 1, 10, 20)
+    made.launch(name, 7, 2, 30, 40)
+    view = view_of(made.timeline())
+    launches, gaps = rows(view, artifacts.LAUNCHES_CSV), rows(view, artifacts.GAPS_CSV)
+    assert [(row["name"], row["stage"], row["ranges"]) for row in launches] == [
+        (name, stage, stage)
+    ] * 2
+    assert [(row["after"], row["before"], row["in_window"]) for row in gaps] == [(name, name, "1")]
