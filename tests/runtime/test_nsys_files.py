@@ -54,6 +54,9 @@ def test_an_export_older_than_the_report_beside_it_is_refused(export: Path) -> N
     report_beside(export, LATER)
     with pytest.raises(NoUsableData, match=r"^concurrent\.sqlite is older than concurrent\.nsys-r"):
         read_nsys(export)
+    os.utime(export, ns=(LATER * 10**9 - 1, LATER * 10**9 - 1))
+    with pytest.raises(NoUsableData, match="of an earlier run"):
+        read_nsys(export)
     os.utime(export, (LATER + 1, LATER + 1))
     assert len(read_nsys(export).timeline.operations) == 23
 
