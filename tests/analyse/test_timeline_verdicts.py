@@ -280,3 +280,13 @@ def test_the_distance_of_launching_calls_is_that_of_one_thread():
         made.ran("k", 7, 10 * number + 3, 10 * number + 4, call)
     (bound,) = analyse_timeline(made.timeline()).launch_bound
     assert (bound.gap_median_ns, bound.call_distance_ns) == (9_000, 20_000)
+
+
+@pytest.mark.parametrize(("operations", "yes"), [(10, False), (11, True)])
+def test_nine_gaps_tell_no_rate_of_launching_and_ten_do(operations: int, yes: bool):
+    made = Made()
+    for number in range(operations):
+        made.launch("k", 7, 10 * number, 10 * number + 3, 10 * number + 4)
+    (bound,) = analyse_timeline(made.timeline()).launch_bound
+    assert bound.yes is yes
+    assert ("fewer than 10 gaps" in bound.reason) is not yes

@@ -162,3 +162,15 @@ def test_names_of_ranges_keep_their_slashes() -> None:
     for name in ("/model/attention/qk", "fwd/bwd", "a: b=1", "layer_12_0123456789abcdef"):
         assert without_paths(name) == name
     assert without_paths("load C:\\Users\\bob\\w") == "load <path>"
+
+
+def test_the_registered_text_of_a_mark_is_not_kept(tmp_path: Path) -> None:
+    path = edit(
+        unpack("concurrent", tmp_path),
+        "INSERT INTO StringIds VALUES (80001, 'mark-PLANTED-41b'), (80002, 'range-kept-41b')",
+        f"INSERT INTO {RANGES} (start, end, eventType, textId, globalTid) "
+        "VALUES (1, NULL, 34, 80001, 1), (2, 3, 59, 80002, 1)",
+    )
+    scrub(path)
+    assert b"mark-PLANTED-41b" not in path.read_bytes()
+    assert b"range-kept-41b" in path.read_bytes()
