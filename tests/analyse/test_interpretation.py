@@ -1,5 +1,6 @@
 """The spec's Metric Interpretation table, and the guards of its lines."""
 
+import msgspec
 import pytest
 from tests.analyse.stages import HOPPER, stage_of
 
@@ -147,6 +148,17 @@ def test_tensor_instructions_may_stand_below_the_opcodes_that_are_listed(
     more: dict[str, float], opcodes: dict[str, float], no_fault: bool
 ) -> None:
     """flash_attention on an H200: 16 HGMMA of 1032 instructions, tensor pipe 37.2 % busy."""
-    found = diagnose_stage(stage_of(more, opcodes=opcodes), HOPPER, None)
+    stage = stage_of(more, opcodes=opcodes)
+    assert stage.opcodes is not None
+    static = msgspec.structs.replace(stage.opcodes, source="static")
+    found = diagnose_stage(msgspec.structs.replace(stage, opcodes=static), HOPPER, None)
     text = row(found, "TC Util").guard
     assert ("no tensor instructions" in text) is no_fault
+
+
+def test_executed_opcodes_without_a_tensor_instruction_prove_that_there_was_none() -> None:
+    """tail_wave of zoo_a: the counter reads 1.4 % though no tensor instruction was executed."""
+    found = diagnose_stage(stage_of({"tensor": 1.4}, opcodes={"FFMA": 60.0}), HOPPER, None)
+    assert row(found, "TC Util").guard == (
+        "TC 1.4 % is no fault: the kernel has no tensor instructions"
+    )

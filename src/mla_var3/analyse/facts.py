@@ -178,14 +178,17 @@ class Facts:
     def mma_family(self) -> str | None:
         """Family of the tensor instructions (`HGMMA`), `""` for none, None: not recorded.
 
-        Opcodes of compiled code are the most frequent ones, and tensor instructions few of them:
-        then their counts in the code decide, and a busy tensor pipe forbids "none".
+        Of compiled code the most frequent opcodes are listed, and tensor instructions are few of
+        them: then their counts decide, and a busy tensor pipe forbids "none". What was executed is
+        listed by how often, so what is missing there did not matter.
         """
         executed = next((name for name in MMA_FAMILIES if self.opcode_share(name)), "")
         coded = next((name for name, key in CODE_COUNTS.items() if self.get(key)), "")
         if executed or coded:
             return executed or coded
-        return None if self.stage.opcodes is None or self.tensor else ""
+        opcodes = self.stage.opcodes
+        unlisted = opcodes is None or (opcodes.source != "ncu" and bool(self.tensor))
+        return None if unlisted else ""
 
     @cached_property
     def softmax(self) -> bool:
