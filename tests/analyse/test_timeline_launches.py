@@ -23,6 +23,49 @@ def test_latency_counts_only_where_the_stream_was_idle():
     assert (findings.capture.idle_launches, findings.capture.launches) == (2, 3)
 
 
+def test_a_wait_for_another_stream_is_no_latency():
+    made = Made()
+    made.launch("a", 7, 0, 10, 100)
+    # Launched on an idle stream while a ran, and began 4 µs after its end.
+    made.launch("join", 13, 5, 104, 110)
+    # 10 µs after the end of the join, and 11 µs: here is the limit.
+    made.launch("at", 17, 6, 120, 125)
+    made.launch("beyond", 19, 7, 136, 140)
+    made.launch("alone", 7, 200, 208, 210)
+    findings = analyse_timeline(made.timeline())
+    assert [(one.state, one.latency_ns, one.queue_ns) for one in findings.launches] == [
+        ("idle", 10_000, 9_000),
+        ("waited", None, 98_000),
+        ("waited", None, 113_000),
+        ("idle", 129_000, 128_000),
+        ("idle", 8_000, 7_000),
+    ]
+    capture = findings.capture
+    assert capture.launch_latency_ns == 10_000
+    assert (capture.idle_launches, capture.waited_launches, capture.launches) == (3, 2, 5)
+
+
+def test_what_ended_before_the_call_or_is_the_operation_itself_was_not_waited_for():
+    made = Made()
+    made.launch("a", 7, 0, 10, 100)
+    made.launch("b", 13, 100, 105, 110)
+    made.launch("empty", 17, 200, 203, 203)
+    rows = analyse_timeline(made.timeline()).launches
+    assert [(one.state, one.latency_ns) for one in rows] == [
+        ("idle", 10_000),
+        ("idle", 5_000),
+        ("idle", 3_000),
+    ]
+
+
+def test_a_slow_first_launch_that_may_have_waited_is_a_first_launch():
+    made = Made()
+    made.launch("a", 7, 0, 10, 400)
+    made.ran("b", 13, 405, 410, made.call("cudaLaunchKernel_v7000", 100, 350))
+    b = analyse_timeline(made.timeline()).launches[1]
+    assert (b.state, b.latency_ns) == ("first launch", 305_000)
+
+
 def test_nodes_of_a_graph_have_one_launch():
     made = Made()
     call = made.call("cudaGraphLaunch_v10000", 0, 5)

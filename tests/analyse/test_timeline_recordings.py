@@ -4,10 +4,12 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from tests.support.timelines import recorded, unpacked
+from tests.support.timelines import ROOT, recorded, unpacked
 
 from mla_var3.analyse.timeline import analyse_timeline
+from mla_var3.core.timeline import load_timeline
 
+EXAMPLES = ROOT / "examples" / "h200"
 KERNEL = "select start, end, streamId from CUPTI_ACTIVITY_KIND_KERNEL"
 COPY = "select start, end, streamId from CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET = "select start, end, streamId from CUPTI_ACTIVITY_KIND_MEMSET"
@@ -97,6 +99,49 @@ def test_launchbound_is_launch_bound():
     assert bound.gap_median_ns / bound.call_distance_ns == pytest.approx(0.9, abs=0.05)
     assert findings.window.operations == 300
     assert findings.window.launch_latency_ns == pytest.approx(7264, abs=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("concurrent", 1),
+        ("copies", 0),
+        ("launchbound", 0),
+        ("nsys_demo2", 4),
+        ("nsys_kineto_demo2", 10),
+    ],
+)
+def test_launches_that_waited_are_those_of_the_rule_pair_by_pair(name, count):
+    """Into an idle stream, and another stream's last end at most 10 µs before: by every pair."""
+    spans = EXAMPLES / name / "spans.json"
+    timeline = load_timeline(spans) if spans.is_file() else recorded(name)
+    found = []
+    for operation in timeline.operations:
+        called = timeline.calls[operation.call].start
+        others = [one for one in timeline.operations if one is not operation]
+        own = [one.end for one in others if one.stream == operation.stream]
+        ends = [one.end for one in others if one.end <= operation.start]
+        busy = any(end > called for end in own if end <= operation.start)
+        last = max(ends, default=0)
+        if not busy and last > called and operation.start - last <= 10_000:
+            found.append(operation)
+    launches = analyse_timeline(timeline).launches
+    rows = list(zip(timeline.operations, launches, strict=True))
+    assert [one for one, launch in rows if launch.state == "waited"] == found
+    assert len(found) == count
+
+
+def test_the_join_of_two_streams_is_no_latency():
+    """First memset and first copy: 6,538 and 7,671 ns; with the two joins it was 60.6 µs."""
+    findings = analyse_timeline(load_timeline(EXAMPLES / "nsys_demo2" / "spans.json"))
+    joins = [
+        (one.state, one.latency_ns)
+        for one in findings.launches
+        if one.in_window and findings.stages[one.stage] == "join"
+    ]
+    assert joins == [("waited", None)] * 2 + [("queued", None)] * 3
+    assert (findings.window.idle_launches, findings.window.waited_launches) == (2, 2)
+    assert findings.window.launch_latency_ns == (6_538 + 7_671) / 2
 
 
 def test_copies_overlap_with_matmuls_and_the_host_made_the_gap():

@@ -179,3 +179,55 @@ def test_on_a_cpu_no_overlap_is_claimed_and_no_gpu_is_named():
     text = screen(view_of(made.timeline(PlanTimeline(stages=("matmul", "copy")))))
     assert "verdict   overlap: none, on a CPU the stages run one after the other" in text
     assert "launch-bound" not in text and "GPU 0" not in text
+
+
+def test_on_a_cpu_no_column_is_called_a_span_of_the_gpu():
+    made = Made()
+    made.inside("iteration", 0, 100)
+    made.inside("matmul", 1, 50)
+    made.ran("aten::mm", 5, 10, 40, kind="cpu")
+    plan = PlanTimeline(stages=("matmul",))
+    text = render_timeline_report(view_of(made.timeline(plan)))
+    assert "## Stages\n\n| Stage | Span | Busy |" in text
+    assert "iterations. Span: from" in text and "GPU span" not in text
+    assert "## Stages, projected to GPU time\n\n| Stage | GPU span | Busy |" in (
+        render_timeline_report(view_of(concurrent_plan()))
+    )
+
+
+def test_launches_that_waited_stand_beside_the_latency():
+    made = Made()
+    made.launch("a", 7, 0, 10, 100)
+    made.launch("join", 13, 5, 104, 110)
+    text = render_timeline_report(view_of(made.timeline()))
+    assert "| launch latency, idle stream | 10.0 µs (1 of 2 launches, 1 waited) |" in text
+    made = Made()
+    made.ran("a", 7, 10, 100)
+    made.launch("join", 13, 5, 104, 110)
+    text = render_timeline_report(view_of(made.timeline()))
+    assert "| n/a: none into an idle stream without a wait (1 waited) |" in text
+
+
+def test_an_iteration_is_told_without_what_the_window_leaves_out():
+    made = Made()
+    made.inside("iteration", 0, 500)
+    made.inside("one", 1, 4)
+    made.launch("a", 7, 2, 10, 20)
+    made.inside("two", 5, 499)
+    made.launch("b", 7, 6, 21, 30)
+    made.call("cuLibraryLoadData", 40, 440)
+    made.launch("c", 7, 441, 450, 470)
+    made.inside("iteration", 500, 600)
+    made.inside("one", 501, 504)
+    made.launch("a", 7, 502, 510, 520)
+    made.inside("two", 505, 508)
+    made.launch("b", 7, 506, 521, 535)
+    plan = PlanTimeline(stages=("one", "two"))
+    view = view_of(made.timeline(plan))
+    assert view.findings.cut == ((40_000, 440_000),)
+    # 10 to 470 less 400; stage two: 21 to 470 less 400.
+    text = render_timeline_report(view)
+    assert "| 1 | 60.0 µs + 400.0 µs left out | +0.00, 10.0 µs | +11.0, 49.0 µs |" in text
+    assert "| 2 | 25.0 µs | +0.00, 10.0 µs | +11.0, 14.0 µs |" in text
+    assert "Left out: idle time of loading and first launches; no time here holds it." in text
+    assert "Left out: idle" not in render_timeline_report(view_of(concurrent_plan()))

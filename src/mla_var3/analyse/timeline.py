@@ -57,6 +57,7 @@ def analyse_timeline(timeline: Timeline, plan: PlanTimeline | None = None) -> Ti
         window=figures,
         window_rule=window.rule,
         left_out=tuple(window.left_out),
+        cut=tuple(window.cut),
         launches=rows,
         stages=staged.stages,
         range_stacks=tuple(placed.stacks),

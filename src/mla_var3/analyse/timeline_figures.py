@@ -74,6 +74,7 @@ def scope(work: Work, part: Part) -> Scope:
         path=critical_path(work, part.members),
         launch_latency_ns=median(latencies) if latencies else None,
         idle_launches=len(latencies),
+        waited_launches=sum(one.state == "waited" for one in launched),
         launches=len(launched),
     )
 

@@ -1,13 +1,15 @@
 """How each operation came to run: the order of the calls, and the latency where it has a meaning.
 
 Start of the operation minus start of its call is launch latency only where the stream was idle at
-the call; on a busy stream it is the time in the queue.
+the call; on a busy stream it is the time in the queue. Where something on another stream ended just
+before the operation began, as by the join of the critical path, it is the wait for that.
 """
 
 from collections.abc import Sequence
 
+from mla_var3.analyse.timeline_path import Ended
 from mla_var3.analyse.timeline_window import SlowCall
-from mla_var3.analyse.timeline_work import Work
+from mla_var3.analyse.timeline_work import Work, limit
 from mla_var3.core.timeline_findings import Launch, LaunchState
 
 
@@ -26,12 +28,13 @@ def launches(
     for position, operation in enumerate(operations):
         state = states[position]
         latency = queue = None
-        if state in ("idle", "queued"):
-            if state == "idle" and operation.call in first:
+        if state in ("idle", "waited", "queued"):
+            if state != "queued" and operation.call in first:
                 state = "first launch"
             call = calls[operation.call]
             queue = operation.start - call.end
-            latency = None if state == "queued" else operation.start - call.start
+            if state in ("idle", "first launch"):
+                latency = operation.start - call.start
         rows.append(
             Launch(
                 order.get(operation.call, 0),
@@ -59,14 +62,18 @@ def _states(work: Work) -> list[LaunchState]:
     states: list[LaunchState] = ["no call"] * len(operations)
     busy_until = [-1] * len(work.keys)
     seen: set[int] = set()
+    ended, most = Ended(work, work.order), limit("join_ns")
     for position in work.order:
         operation, lane = operations[position], work.lane[position]
         if operation.call >= 0:
             if operation.call in seen:
                 states[position] = "same call"
             else:
-                idle = busy_until[lane] <= calls[operation.call].start
-                states[position] = "idle" if idle else "queued"
+                called = calls[operation.call].start
+                if busy_until[lane] > called:
+                    states[position] = "queued"
+                else:
+                    states[position] = "waited" if ended.joins(position, called, most) else "idle"
             seen.add(operation.call)
         busy_until[lane] = max(busy_until[lane], operation.end)
     return states

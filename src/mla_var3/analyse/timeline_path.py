@@ -42,8 +42,8 @@ class _Before:
         self._operations, self._calls = work.timeline.operations, work.timeline.calls
         self._join = limit("join_ns")
         self._last = [-1] * len(work.keys)
-        self._all = _Ended(work, positions)
-        self._lanes = [_Ended(work, own) for own in work.lanes(positions)]
+        self._all = Ended(work, positions)
+        self._lanes = [Ended(work, own) for own in work.lanes(positions)]
         self._waits = _waits(work)
 
     def ran(self, position: int) -> None:
@@ -64,16 +64,15 @@ class _Before:
         call = self._calls[operation.call]
         since = call.start if call.start > last_end else last_end
         if since < start:
-            found += self._joined(start, since)
+            found += self._joined(position, since)
         if self._waits:
             found.append(self._waited_for(call))
         return [at for at in found if at >= 0 and at != position]
 
-    def _joined(self, start: int, since: int) -> list[int]:
+    def _joined(self, position: int, since: int) -> list[int]:
         """What ended between, if the last of it ended just before the start: one a stream."""
-        latest = self._all.pass_to(start)
-        end = self._operations[latest].end if latest >= 0 else since
-        if end <= since or start - end > self._join:
+        start = self._operations[position].start
+        if not self._all.joins(position, since, self._join):
             return []
         ended = [lane.pass_to(start) for lane in self._lanes]
         return [at for at in ended if at >= 0 and self._operations[at].end > since]
@@ -88,15 +87,27 @@ class _Before:
         return ended if ended >= 0 and self._operations[ended].end >= begins[number] else -1
 
 
-class _Ended:
+class Ended:
     """Operations in the order of their end."""
 
     def __init__(self, work: Work, positions: list[int]) -> None:
         operations = work.timeline.operations
+        self._operations = operations
         self._order = sorted(positions, key=lambda at: operations[at].end)
         self._ends = [operations[at].end for at in self._order]
-
         self._passed = 0
+
+    def joins(self, position: int, since: int, most: int) -> bool:
+        """Whether another one ended after `since` and at most `most` ns before one began.
+
+        To be asked in the order of the starts.
+        """
+        start = self._operations[position].start
+        self.pass_to(start)
+        at = self._passed - 1
+        if at >= 0 and self._order[at] == position:
+            at -= 1
+        return at >= 0 and self._ends[at] > since and start - self._ends[at] <= most
 
     def by(self, time: int) -> int:
         """The operation that ended last, no later than a time; -1: none had."""

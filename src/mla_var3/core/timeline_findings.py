@@ -39,10 +39,12 @@ __all__ = [
 ]
 
 ScopeName = Literal["capture", "window"]
-LaunchState = Literal["idle", "first launch", "queued", "same call", "no call"]
+LaunchState = Literal["idle", "waited", "first launch", "queued", "same call", "no call"]
 """Of the stream when the operation was launched: `idle` gives a latency, `first launch` too, but it
-holds the loading of code; `same call`: a further operation of one call, such as a node of a graph;
-`no call`: its call is not known."""
+holds the loading of code; `waited`: idle, but something on another stream ended while the launch
+waited, at most `join_ns` before the operation began (the join of `CriticalPath`: an event's wait,
+or no room), so the time is no latency; `same call`: a further operation of one call, such as a node
+of a graph; `no call`: its call is not known."""
 GapCause = Literal["first launch", "synchronise", "call", "host", "on the device", "unknown"]
 """What the host did while the device stood idle: it loaded code or made a first launch; it had
 waited for the device; it was in another API call; it was outside the API; it had launched the next
@@ -165,8 +167,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """Longest total first."""
     path: CriticalPath | None = None
     launch_latency_ns: float | None = None
-    """Median over operations launched into an idle stream, without slow first launches."""
+    """Median over operations of state `idle`: without slow first launches and waits."""
     idle_launches: int = 0
+    waited_launches: int = 0
     launches: int = 0
     """Operations with a call of their own."""
 
@@ -190,7 +193,8 @@ class Launch(msgspec.Struct, frozen=True, array_like=True):
     """Position of its call among all launching calls, from 1; 0 without a call."""
     state: LaunchState
     latency_ns: int | None = None
-    """Start of the operation minus start of its call; None where the stream was not idle."""
+    """Start of the operation minus start of its call; None where the stream was not idle, or the
+    operation waited for another stream."""
     queue_ns: int | None = None
     """Start of the operation minus end of its call; negative: it ran before the call was back."""
     ranges: int = -1
@@ -271,6 +275,8 @@ class TimelineFindings(msgspec.Struct, frozen=True, kw_only=True):
     window_rule: str
     """What the window is, in words."""
     left_out: tuple[LeftOut, ...]
+    cut: tuple[tuple[int, int], ...] = ()
+    """Begin and end of each piece of idle time that is left out inside the window, by begin."""
     launches: tuple[Launch, ...]
     stages: tuple[str, ...]
     """What colours the operations: stages of the plan, else innermost ranges, else names."""

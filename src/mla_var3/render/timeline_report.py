@@ -23,7 +23,9 @@ PICTURE = f"![a row a stream, stages coloured, the window marked]({artifacts.TIM
 LEGEND = (
     "Busy: time in which at least one operation ran; kernels, copies and memsets count alike. "
     "Sum over union: 1 is one after the other. Launch latency: start of the operation minus start "
-    "of its call, only where the stream was idle; elsewhere it is the time in the queue."
+    "of its call, only where the stream was idle; elsewhere it is the time in the queue. Waited: "
+    "the stream was idle, but something on another stream ended just before the operation began, "
+    "so it may have waited for that; it has no latency."
 )
 PATH_LEGEND = (
     "Critical path: the longest chain of operations, by their durations, that follow each other: "
@@ -57,8 +59,9 @@ def render_timeline_report(view: TimelineView, no_contract: str = "") -> str:
     lines += [f"- try: {md(text)}" for text in advice_texts(view)]
     lines += ["", "## Timeline", "", md(f"Window: {scope_text(view)}."), ""]
     lines += [*md_table(summary_rows(view)), "", md(LEGEND), "", md(PATH_LEGEND), "", PICTURE]
-    lines += _table("Stages, projected to GPU time", stage_rows(view), _stages_legend(view))
-    lines += _table("The iterations", iteration_rows(view, ITERATIONS), _more_iterations(view))
+    stages = "Stages" if view.on_cpu else "Stages, projected to GPU time"
+    lines += _table(stages, stage_rows(view), _stages_legend(view))
+    lines += _table("The iterations", iteration_rows(view, ITERATIONS), _iterations_legend(view))
     lines += _table("Overlap of streams", pair_rows(view, PAIRS), OVERLAP_LEGEND)
     for scope in view.scopes:
         lines += _table(f"Streams, {scope.name}", stream_rows(view, scope))
@@ -103,16 +106,20 @@ def _table(title: str, rows: Rows, legend: str = "") -> list[str]:
 
 
 def _stages_legend(view: TimelineView) -> str:
+    span = "Span" if view.on_cpu else "GPU span"
     text = (
-        "Medians of the window's iterations. GPU span: from the first to the last operation that "
+        f"Medians of the window's iterations. {span}: from the first to the last operation that "
         "was launched inside the range."
     )
     return text if view.findings.plan is None else f"{text} Alone: run alone before, synchronised."
 
 
-def _more_iterations(view: TimelineView) -> str:
+def _iterations_legend(view: TimelineView) -> str:
     rest = len(view.findings.iterations) - ITERATIONS
-    return f"{rest} more stand in {artifacts.RANGES_CSV}." if rest > 0 else ""
+    texts = [f"{rest} more stand in {artifacts.RANGES_CSV}."] if rest > 0 else []
+    if view.findings.cut:
+        texts.append("Left out: idle time of loading and first launches; no time here holds it.")
+    return " ".join(texts)
 
 
 def _gaps_legend(view: TimelineView) -> str:

@@ -13,6 +13,7 @@ from mla_var3.core import units
 from mla_var3.core.timeline_findings import StreamKey
 from mla_var3.render.layout import plain, shorten_name
 from mla_var3.render.timeline_bins import Mark, bins
+from mla_var3.render.timeline_ticks import ticks
 from mla_var3.render.timeline_view import TimelineView, headline, short_call
 
 WIDTH = 1200
@@ -233,30 +234,14 @@ def _opacity(level: int) -> str:
 
 def _axis(panel: _Panel, scale: float, y: int) -> list[str]:
     """Ticks at round times, counted from the panel's begin."""
-    step = _step((panel.end - panel.begin) / 8)
-    unit, size = next(
-        (unit, size)
-        for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1))
-        if step >= size
-    )
     end = WIDTH - RIGHT
     lines = [f'<line x1="{LEFT}" y1="{y}" x2="{end}" y2="{y}" stroke="{_SOFT}"/>']
-    tick = 0.0
-    while tick <= panel.end - panel.begin:
-        x = LEFT + tick * scale
+    for time, label in ticks(panel.end - panel.begin):
+        x = LEFT + time * scale
         lines.append(f'<line x1="{x:.1f}" y1="{y}" x2="{x:.1f}" y2="{y + 5}" stroke="{_SOFT}"/>')
         anchor = "end" if x > end - 30 else "middle"
-        lines.append(_text(x, y + 17, f"{tick / size:g} {unit}", _SOFT, anchor))
-        tick += step
+        lines.append(_text(x, y + 17, label, _SOFT, anchor))
     return lines
-
-
-def _step(least: float) -> float:
-    """The next of 1, 2, 5 times a power of ten."""
-    power = 1.0
-    while power * 10 <= least:
-        power *= 10
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
 
 
 def _legend(view: TimelineView, colours: dict[int, str], top: int) -> tuple[list[str], int]:

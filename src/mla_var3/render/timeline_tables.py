@@ -79,12 +79,13 @@ _DEVICE_ROWS: tuple[tuple[str, Callable[[DeviceFigures, Scope], str]], ...] = (
 
 
 def _latency(scope: Scope) -> str:
+    waited = f"{scope.waited_launches} waited" if scope.waited_launches else ""
     if scope.launch_latency_ns is None:
-        return "n/a: none into an idle stream" if scope.launches else "n/a: no launch is known"
-    return (
-        f"{units.duration(scope.launch_latency_ns)} "
-        f"({scope.idle_launches} of {scope.launches} launches)"
-    )
+        none = "n/a: none into an idle stream" if scope.launches else "n/a: no launch is known"
+        return f"{none} without a wait ({waited})" if waited else none
+    counted = f"{scope.idle_launches} of {scope.launches} launches"
+    told = ", ".join(filter(None, (counted, waited)))
+    return f"{units.duration(scope.launch_latency_ns)} ({told})"
 
 
 def _path(scope: Scope) -> str:
@@ -107,7 +108,8 @@ def stage_rows(view: TimelineView) -> Rows:
             alone.setdefault(stage.name, solo)
     bounds = {verdict.stage: verdict.bound for verdict in view.diagnosis.stages}
     planned = view.findings.plan is not None
-    rows: Rows = [("Stage", "GPU span", "Busy", "Alone", "Calls", "Ops", "Streams", "Model")]
+    span_name = "Span" if view.on_cpu else "GPU span"
+    rows: Rows = [("Stage", span_name, "Busy", "Alone", "Calls", "Ops", "Streams", "Model")]
     for name, own in spans.items():
         used = sorted({key for span in own for key in span.streams})
         bound = bounds.get(name, "Unknown") if planned else "Unknown"
@@ -251,7 +253,7 @@ def _left_out(view: TimelineView, item: LeftOut) -> tuple[str, ...]:
 
 
 def iteration_rows(view: TimelineView, most: int) -> Rows:
-    """Each pair of a group, iteration by iteration: spans of both, by the first iterations."""
+    """The stages of the first iterations; all times without what the window leaves out in them."""
     spans: dict[int, dict[str, StageSpan]] = defaultdict(dict)
     for span in view.findings.spans:
         spans[span.iteration][span.stage] = span
@@ -262,11 +264,20 @@ def iteration_rows(view: TimelineView, most: int) -> Rows:
     for number, own in list(spans.items())[:most]:
         begin, end = min(s.begin for s in own.values()), max(s.end for s in own.values())
         cells = [
-            f"+{units.microseconds(own[name].begin - begin)}, "
-            f"{units.duration(own[name].end - own[name].begin)}"
+            f"+{units.microseconds(_counted(view, begin, own[name].begin))}, "
+            f"{units.duration(_counted(view, own[name].begin, own[name].end))}"
             if name in own
             else units.NA
             for name in names
         ]
-        rows.append((str(number + 1), units.duration(end - begin), *cells))
+        counted = _counted(view, begin, end)
+        cut = end - begin - counted
+        length = units.duration(counted) + (f" + {units.duration(cut)} left out" if cut else "")
+        rows.append((str(number + 1), length, *cells))
     return rows
+
+
+def _counted(view: TimelineView, begin: int, end: int) -> int:
+    """Time between two moments without what the window leaves out, in ns."""
+    cut = (min(end, last) - max(begin, first) for first, last in view.findings.cut)
+    return end - begin - sum(time for time in cut if time > 0)
