@@ -80,7 +80,7 @@ def test_one_run_is_one_sample() -> None:
     [
         (20 * MILLI, "converged", 100, 120),
         (1 * MILLI, "converged", 1000, 1020),
-        (100 * MICRO, "count", 5000, 5020),
+        (100 * MICRO, "count", 5000, 5000),
         (500 * MILLI, "time limit", 19, 25),
         (30 * SECOND, "time limit", 1, 2),
     ],
@@ -239,14 +239,34 @@ def test_a_run_goes_on_until_its_interval_is_narrow(model: str) -> None:
     """On a clock that drifts and wanders too: the interval is that of the samples it ends with."""
     timer = NoisyTimer(NoisyDevice(model, seed=7))
     series = timing.take_series(timer, GPU, timing.Request(call_ns=1 * MILLI)).series
-    blocks = [statistics.median(part) for part in _ten(series.samples_ns[:-10])]
+    blocks = [statistics.median(part) for part in _ten(series.samples_ns)]
     means = sorted((a + b) / 2 for at, a in enumerate(blocks) for b in blocks[at:])
     half = (means[-9] - means[8]) / 2  # of ten values 8 of 55 means lie outside at each end
-    narrow = half <= 0.005 * statistics.median(series.samples_ns[:-10])
+    narrow = half <= 0.005 * statistics.median(series.samples_ns)
     assert (series.stop == "converged") == narrow
     assert sum(series.samples_ns) >= 1 * SECOND
     if model == "independent":
         assert series.stop == "converged" and len(series.samples_ns) < 1100
+
+
+def test_the_batch_that_was_queued_is_judged_too() -> None:
+    """Narrow after 100 samples, not with the ten that were queued by then, narrow again at last."""
+    calls = [20 * MILLI * (1.0 if at < 100 or at >= 110 else 1.2) for at in range(120)]
+    chosen = GPU | {"least_busy_s": 0.0}
+    request = timing.Request(call_ns=1 * MILLI)
+    series = timing.take_series(FakeTimer(calls), chosen, request).series
+    assert timing.is_converged(calls[:100], chosen)
+    assert series.stop == "converged" and timing.is_converged(series.samples_ns, chosen)
+    assert not timing.is_converged(calls[:110], chosen)
+    assert 110 < len(series.samples_ns) < 300
+
+
+def test_a_run_ends_with_the_most_samples_that_are_allowed() -> None:
+    timer = FakeTimer([1 * MICRO])
+    chosen = GPU | {"most_samples": 123.0}
+    series = timing.take_series(timer, chosen, timing.Request(call_ns=1 * MILLI)).series
+    assert (len(series.samples_ns), series.stop) == (123, "count")
+    assert [count for count, _ in timer.batches] == [10] * 12 + [3]
 
 
 def _ten(samples: Sequence[float]) -> list[Sequence[float]]:

@@ -165,10 +165,14 @@ def _calls_in(window_ns: float, call_ns: float) -> int:
 
 
 def _sample(timer: Timer, chosen: Settings, request: Request, watch: Watch | None) -> Series:
-    """Batches, the next one queued before the last one is read: the device never waits."""
+    """Batches, the next one queued before the last one is read: the device never waits.
+
+    The batch that was queued when it could stop counts too: with it, it is judged once more.
+    """
     begin = timer.now()
     size = min(int(chosen["batch"]), _calls_in(chosen["window_s"] * SECOND, request.call_ns))
-    queued = _next(size, 0, request.bench_runs)
+    most = int(chosen["most_samples"]) if request.bench_runs is None else request.bench_runs
+    queued = min(size, most)
     pending = timer.start(queued, request.cache)
     if watch is not None:
         watch.start()
@@ -176,13 +180,17 @@ def _sample(timer: Timer, chosen: Settings, request: Request, watch: Watch | Non
     mhz: list[float | None] = []
     stop: StopReason | None = None
     while pending is not None:
-        more = _next(size, queued, request.bench_runs) if stop is None else 0
+        more = min(size, most - queued) if stop is None else 0
         following = timer.start(more, request.cache) if more else None
         queued += more
         samples += timer.read(pending)
         mhz += mhz_of(timer, pending)
         pending = following
-        stop = stop or stop_reason(samples, timer.now() - begin, chosen, request.bench_runs)
+        stop = stop_reason(samples, timer.now() - begin, chosen, request.bench_runs)
+        if pending is None and stop is None and queued < most:
+            more = min(size, most - queued)
+            pending = timer.start(more, request.cache)
+            queued += more
     end = timer.now()
     if watch is not None:
         _keep_busy(timer, chosen, request.cache, watch)
@@ -199,10 +207,6 @@ def _sample(timer: Timer, chosen: Settings, request: Request, watch: Watch | Non
 def mhz_of(timer: Timer, batch: Any) -> list[float | None]:
     """SM clock of each sample of a batch, where the timer counts cycles."""
     return timer.mhz_of(batch) if isinstance(timer, Clocked) else []
-
-
-def _next(size: int, queued: int, bench_runs: int | None) -> int:
-    return size if bench_runs is None else min(size, bench_runs - queued)
 
 
 def stop_reason(
