@@ -83,3 +83,36 @@ def test_warm_and_cold_samples_are_not_compared() -> None:
     whole = msgspec.structs.replace(now.end_to_end, metrics={"duration": warm})
     found = differences(profile(), msgspec.structs.replace(now, end_to_end=whole))
     assert found == ("samples taken with: CUDA events, cold cache → CUDA events, warm cache",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (HOW, HOW.replace(", cold", ", in bursts, cold")),
+        (
+            "median of 5 iterations, first to last operation, nsys",
+            "median of 7 iterations, first to last operation, kineto",
+        ),
+    ],
+)
+def test_another_regime_and_another_collector_are_not_compared(before: str, after: str) -> None:
+    found = differences(*(_taken(how) for how in (before, after)))
+    assert found == (
+        f"samples taken with: {before.partition(', ')[2]} → {after.partition(', ')[2]}",
+    )
+    assert differences(_taken(before), _taken(before.replace(" of ", " of 1"))) == ()
+
+
+def _taken(how: str) -> Profile:
+    one = profile()
+    assert one.end_to_end is not None
+    whole = msgspec.structs.replace(
+        one.end_to_end, metrics={"duration": Metric(1e5, "ns", "event", how)}
+    )
+    return msgspec.structs.replace(one, end_to_end=whole)
+
+
+def test_less_is_written_with_a_minus() -> None:
+    assert against(profile(100, 1.5), "x", profile(95, 1.2)).notes == (
+        "SM clock differs by −20.0 %",
+    )

@@ -86,6 +86,14 @@ def test_an_event_profile_has_one_time_only() -> None:
     assert note_of(load_profile(H200 / "event_control_copy")) is None
 
 
+def test_a_time_in_bursts_is_not_said_to_be_one_of_sustained_load() -> None:
+    how = "median of 9 samples, CUDA events, in bursts, cold cache"
+    ((_, note),) = notes_of([run("ncu", 11.15), run("event", 7.0, 1, duration_from=how)])
+    event = note.times[0]
+    assert event.load.startswith("bursts of 20 ms")
+    assert event.caches == "flushed before each call"
+
+
 def test_no_text_divides_one_by_the_other() -> None:
     notes = notes_of([run("ncu", 11.15), run("nsys", 7.0, 1), run("event", 14.0, 2)])
     shown = [*method_lines([("gemm v1", note) for _, note in notes]), *method_section(notes[0][1])]

@@ -54,3 +54,19 @@ def test_it_stops_when_converged_as_a_sustained_series_does() -> None:
 def test_no_time_is_no_result() -> None:
     with pytest.raises(NoUsableData, match="no usable time in bursts"):
         taken(FakeTimer([0.0]), bench_runs=3)
+
+
+def test_the_origin_of_a_time_in_bursts_says_so() -> None:
+    """So that a history holds no bursts against sustained load."""
+    from tests.support.timings import gpu_timing, series
+
+    from mla_var3.measure.timing_record import times
+
+    origins = {
+        regime: times(gpu_timing([], series=series([1e6] * 3, regime=regime)))["duration"].raw
+        for regime in ("sustained", "burst")
+    }
+    assert origins == {
+        "sustained": "median of 3 samples, CUDA events, cold cache",
+        "burst": "median of 3 samples, CUDA events, in bursts, cold cache",
+    }

@@ -2,6 +2,7 @@
 
 from mla_var3.core.annotation import AcrossRuns, Change
 from mla_var3.core.record import Metric, PlanIdentity, Profile, Stage
+from mla_var3.core.units import signed
 
 FLOOR_PCT = 3.0
 """Runs that were not interleaved differ by as much without any reason."""
@@ -60,9 +61,13 @@ def _conditions(profile: Profile) -> dict[str, object]:
 
 
 def _how(whole: Stage | None) -> str | None:
-    """Timer and cache state, as the duration's origin names them."""
     metric = whole.metrics.get("duration") if whole else None
-    return None if metric is None else metric.raw.partition("samples, ")[2]
+    return None if metric is None else how_taken(metric.raw)
+
+
+def how_taken(origin: str) -> str:
+    """Timer, regime and cache state of a duration, without the count of its samples."""
+    return origin.partition(", ")[2]
 
 
 def notes_between(earlier: Profile, now: Profile) -> tuple[str, ...]:
@@ -70,11 +75,11 @@ def notes_between(earlier: Profile, now: Profile) -> tuple[str, ...]:
     notes = _code_notes(earlier, now)
     clock = _clock_change(earlier.end_to_end, now.end_to_end)
     if clock is not None and abs(clock) > _CLOCK_TOLD_PCT:
-        notes.append(f"SM clock differs by {clock:+.1f} %")
+        notes.append(f"SM clock differs by {signed(clock)} %")
     if _temperature(now) is not None and _temperature(earlier) is not None:
         apart = (_temperature(now) or 0.0) - (_temperature(earlier) or 0.0)
         if abs(apart) >= 10.0:
-            notes.append(f"temperature differs by {apart:+.0f} °C")
+            notes.append(f"temperature differs by {apart:+.0f} °C".replace("-", "−"))
     return tuple(notes)
 
 

@@ -99,7 +99,7 @@ def _time(method: Source, ns: float, taken: str) -> MethodTime | None:
         duration_ns=ns,
         taken=taken,
         includes=words["includes"],
-        load=words["load"],
+        load=words["load_in_bursts"] if ", in bursts, " in taken else words["load"],
         caches=states.get(state) or states.get("") or "not told",
     )
 

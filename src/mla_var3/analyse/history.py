@@ -5,7 +5,7 @@ from itertools import groupby
 
 import msgspec
 
-from mla_var3.analyse.across_runs import against
+from mla_var3.analyse.across_runs import against, how_taken
 from mla_var3.analyse.change_points import Limits, change_points
 from mla_var3.conf import table
 from mla_var3.core.annotation import AcrossRuns
@@ -110,8 +110,7 @@ def _untimed(key: SeriesKey) -> SeriesKey:
 def _conditions(run: Run) -> tuple[str, bool | None, str]:
     """What may differ within a series and forbids a comparison, as `across_runs` has it."""
     driver = (run.environment.driver or "").partition(".")[0]
-    how = run.duration_from.partition("samples, ")[2]
-    return driver, run.environment.clocks_locked, how
+    return driver, run.environment.clocks_locked, how_taken(run.duration_from)
 
 
 def _against(earlier: Run, now: Run) -> AcrossRuns:

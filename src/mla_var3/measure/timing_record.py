@@ -127,7 +127,8 @@ def _without_grid(stage: Stage) -> Stage:
 def times(timing: Timing) -> dict[str, Metric]:
     """Median, p10, p90 and shortest sample, and how the samples lie."""
     samples = timing.series.samples_ns
-    kind = f"{len(samples)} samples, {timing.timer}, {timing.series.cache} cache"
+    regime = "in bursts, " if timing.series.regime == "burst" else ""
+    kind = f"{len(samples)} samples, {timing.timer}, {regime}{timing.series.cache} cache"
     found = {
         "duration": _event("duration", stats.median(samples), f"median of {kind}"),
         "duration_p10": _event("duration_p10", stats.quantile(samples, 0.1), f"p10 of {kind}"),
