@@ -65,6 +65,19 @@ def test_csv_holds_every_figure_of_the_files() -> None:
         assert json.loads(row["params"]) == data["plan"]["params"]
 
 
+def test_its_json_fits_the_schema(root: Path, tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    document = json.loads(mla("history", root, "--json").out)
+    schema = json.loads(mla("schema", "history").out)
+    jsonschema.validate(document, schema)
+    file = tmp_path / "h.json"
+    file.write_text(json.dumps(document))
+    assert mla("schema", "--check", file).out == "valid: h.json, history of 24 profiles\n"
+    document["changed"][0]["change_points"][0]["p"] = "small"
+    file.write_text(json.dumps(document, indent=1))
+    assert mla("schema", "--check", file).code == 5
+
+
 def test_json_tells_change_points_and_reasons(root: Path) -> None:
     found = json.loads(mla("history", root, "--json").out)
     assert found["format"] == "mla_var3/history" and len(found["profiles"]) == 24

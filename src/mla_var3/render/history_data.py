@@ -5,14 +5,33 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from mla_var3.core.history import Run, Series
+from mla_var3.core.history import ChangePoint, Run, Series, SeriesKey
 from mla_var3.render.history_columns import PROFILES, profile_cells
 
-FORMAT = "mla_var3/history"
+FORMAT: Literal["mla_var3/history"] = "mla_var3/history"
+
+
+class ChangedSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """A series that took another time from some run on."""
+
+    series: SeriesKey
+    change_points: tuple[ChangePoint, ...]
+
+
+class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `mla history --json` prints."""
+
+    format: Literal["mla_var3/history"] = FORMAT
+    schema_version: Literal[1] = 1
+    profiles: tuple[dict[str, Any], ...]
+    """The columns of the table `profiles` that are known, with `tiling`, and `missing` with why."""
+    changed: tuple[ChangedSeries, ...]
+    damaged: dict[str, str]
+    """Folder to the reason."""
 
 
 def history_csv(runs: Iterable[Run]) -> str:
@@ -22,16 +41,15 @@ def history_csv(runs: Iterable[Run]) -> str:
 
 def history_json(runs: Iterable[Run], series: Iterable[Series], damaged: Mapping[str, str]) -> str:
     """All profiles, change points by series, and damaged folders with the reason."""
-    points = [
-        {"series": one.key, "change_points": one.changes} for one in series if one.changes
-    ]  # fmt: skip
-    document = {
-        "format": FORMAT,
-        "schema_version": 1,
-        "profiles": [_object(run) for run in runs],
-        "changed": points,
-        "damaged": dict(damaged),
-    }
+    document = HistoryDocument(
+        profiles=tuple(map(_object, runs)),
+        changed=tuple(
+            ChangedSeries(series=one.key, change_points=one.changes)
+            for one in series
+            if one.changes
+        ),
+        damaged=dict(damaged),
+    )
     return msgspec.json.encode(document).decode() + "\n"
 
 
