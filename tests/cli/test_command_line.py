@@ -72,7 +72,8 @@ def test_reading_the_files_of_diagnose_loads_no_type_checker(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "command", ["diagnose", "import", "list", "report", "capture-command", "schema"]
+    "command",
+    ["diagnose", "import", "list", "report", "capture-command", "schema", "history", "devlog"],
 )
 def test_help_names_defaults_and_fits(command: str) -> None:
     ran = mla(command, "--help", COLUMNS="100")

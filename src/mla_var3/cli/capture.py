@@ -31,8 +31,11 @@ TOOLS = ("ncu", "nsys")
 class CaptureCommand:
     """Print the line that records a program of your own so that mla diagnose reads it best.
 
-    The program and its arguments stand after --. ncu: counters of each launch; nsys: what ran when,
-    on which stream. All options but --report are of ncu.
+    The program and its arguments stand after --.
+
+    ncu: counters of each launch; nsys: what ran when, on which stream.
+
+    All options but --report are of ncu.
     """
 
     tool: str = positional("ncu", metavar="TOOL", shown="default: ncu", default="ncu")

@@ -25,7 +25,12 @@ class History:
     )
     kernel: str = option("", "only profiles of this kernel", metavar="NAME", shown="default: all")
     mode: str = option("", "only profiles of this mode", metavar="MODE", shown="default: all")
-    last: int = option(SHOWN, "runs of a series that the table shows, the newest; 0: all")
+    last: int = option(
+        SHOWN,
+        "runs of a series that the table shows, the newest; 0: all",
+        metavar="N",
+        shown=f"default: {SHOWN}",
+    )
     sql: str = option(
         "",
         "one SELECT over the tables profiles and stages (DESCRIBE profiles lists the columns)",
