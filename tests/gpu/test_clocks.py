@@ -34,6 +34,7 @@ def test_a_spin_of_so_many_cycles_is_counted_as_so_many() -> None:
     from mla_var3.measure.events import EventTimer
     from mla_var3.measure.inband import InBandClock
 
+    torch.cuda.synchronize()  # the clock needs the context that this makes
     sms = torch.cuda.get_device_properties(0).multi_processor_count
     cycles = 5_000_000
     clock = InBandClock(torch, sms)

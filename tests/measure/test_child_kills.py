@@ -103,8 +103,8 @@ def kill_one(place: Path, number: int, wait_s: float, ours: str) -> str:
             was = "none"
         code = parent.wait(30)
     wait_until_gone(marker)
-    if wanted.exists():  # complete only where nothing that mattered was killed
-        assert code == 0
+    if wanted.exists():  # nothing that mattered was killed, or the command after it was done
+        assert code == 0 or (code, was) == (-signal.SIGKILL, "parent")
         assert (wanted / "profile.json").exists()
     else:
         assert code != 0
