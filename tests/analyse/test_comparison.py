@@ -435,3 +435,15 @@ def test_a_ramp_ends_in_a_doubt_not_in_a_change() -> None:
     assert found.shapes[0].word == "no change"
     assert "the warm-up did not settle" in found.shapes[0].notes
     assert exit_code(found, strict=True) == 6
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told"), [(6, 1, ("kernels a call: A 6, B 1",)), (2, 2, ()), (None, 1, ())]
+)
+def test_six_kernels_against_one_is_told(a: int | None, b: int, told: tuple[str, ...]) -> None:
+    """TileGym issue 82: the baseline was six kernels that nobody had fused."""
+    one = comparison_of(shape_of(run_of(-50.0)))
+    sides = structs.replace(
+        one, a=structs.replace(one.a, launches=a), b=structs.replace(one.b, launches=b)
+    )
+    assert judge(sides).notes == told

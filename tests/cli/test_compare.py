@@ -169,6 +169,15 @@ def test_what_the_children_are_told(children: Any) -> None:
     assert spec.labels == ("side A (base)", "side B (base #2)")
 
 
+def test_kernels_a_call_stand_in_the_file_and_the_report(children: Any, capfd: Capture) -> None:
+    children(0.5, launches={"A": 6, "B": 1})
+    assert compare("--out_dir=kept") == 0
+    assert "kernels a call: A 6, B 1" in capfd.readouterr().out
+    found = load_comparison(Path("kept") / "comparison.json")
+    assert (found.a.launches, found.b.launches) == (6, 1)
+    assert "| kernels a call | 6 | 1 |" in (Path("kept") / "report.md").read_text()
+
+
 def test_the_document_for_programs(children: Any, capfd: Capture) -> None:
     children(1.02)
     assert compare("--json", "--gate") == 10

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.measure.test_events import FakeTorch
 from tests.support import rival_plans
 from tests.support.rival_plans import Both, Lazy, Nothing, Other, Slow, Spoils, Twice, Wrong
 
@@ -13,6 +14,8 @@ from mla_var3.core.errors import KernelFailed, MachineCannot, NotComparable
 from mla_var3.core.plan import Cost, KernelPlan
 from mla_var3.core.timing import CacheState
 from mla_var3.measure import quads, worker_compare, worker_race, worker_sides
+from mla_var3.measure.events import EventTimer
+from mla_var3.measure.kernel_count import KernelCount
 from mla_var3.measure.timing_cpu import CpuTimer
 from mla_var3.measure.worker_compare import Compared, compare, least_calls, take_compared
 from mla_var3.measure.worker_race import Raced, race, take_raced
@@ -243,3 +246,11 @@ def test_the_plans_are_of_one_problem() -> None:
     """What the tests rest on."""
     made = [getattr(rival_plans, name)() for name in ("Twice", "Slow", "Wrong", "Both")]
     assert {tuple(plan.params().items()) for plan in made} == {(("n", 65536),)}
+
+
+def test_kernels_are_counted_of_both_sides_on_a_gpu_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = iter([KernelCount({"k": 4, "copy": 2}), KernelCount({}, "no CUPTI")])
+    monkeypatch.setattr(worker_sides, "count_kernels", lambda once: next(counts))
+    on_gpu = [EventTimer(lambda: None, 0, FakeTorch()) for _ in range(2)]
+    on_cpu = CpuTimer(lambda: None, 0)
+    assert worker_sides.launches_of((*on_gpu, on_cpu)) == (6, None, None)

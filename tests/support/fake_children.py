@@ -34,11 +34,13 @@ class Children:
         again: float = 1.0,
         settled: bool = True,
         model: str = "all",
+        launches: dict[str, int] | None = None,
     ) -> None:
         self._factors = list(factors)
         self._again = again
         self._settled = settled
         self._model = model
+        self._launches = launches or {}
         self.specs: list[WorkerSpec] = []
 
     def __call__(self, spec: WorkerSpec, limit_s: float, on_progress: Progress = None) -> None:
@@ -69,6 +71,7 @@ class Children:
             timer="perf_counter_ns",
             queueing="one call after the other on this thread",
             flush="64 MB written",
+            launches=self._launches,
         )
         (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))
 

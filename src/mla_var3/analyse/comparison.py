@@ -188,6 +188,9 @@ def _notes(verdicts: Sequence[ShapeVerdict], comparison: Comparison) -> tuple[st
         found.append(advice["across_runs"])
     elif "inconclusive" in words:
         found.append(advice["inconclusive"])
+    launches = comparison.a.launches, comparison.b.launches
+    if None not in launches and launches[0] != launches[1]:
+        found.append(f"kernels a call: A {launches[0]}, B {launches[1]}")
     without = sum(verdict.word not in _FINISHED for verdict in verdicts)
     if 0 < without < len(verdicts) and len(verdicts) > 2:
         found.append(f"the mean leaves out {without} of {len(verdicts)} shapes")

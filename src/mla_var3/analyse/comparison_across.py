@@ -24,7 +24,7 @@ def judge_stored(shape: Shape, rules: Rules) -> ShapeVerdict:
         word=word,
         detail="" if effect else _short(a, b),
         time=effect,
-        no_cycles="clocks of single samples are not stored",
+        no_cycles="of runs apart only the times are compared",
         floor_pct=floor,
         a_ns=stats.median(a.samples_ns),
         b_ns=stats.median(b.samples_ns),

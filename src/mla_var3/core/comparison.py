@@ -61,7 +61,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of that file and all kernel files that it imports."""
     tilings: dict[str, dict[str, Value | None]] = {}
     launches: int | None = None
-    """Kernels in one call; None: not counted."""
+    """Kernels in one call of the first shape; None: not counted."""
 
 
 class Leg(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -19,6 +19,7 @@ from mla_var3.measure.worker_sides import (
     check_sides,
     crowd,
     hold_alike,
+    launches_of,
     poison_sides,
     prepare_sides,
     timers_of,
@@ -39,6 +40,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     timer: str
     queueing: str
     flush: str
+    launches: dict[str, int] = {}
+    """Kernels in one call, by letter, where they were counted."""
 
 
 def compare(spec: WorkerSpec) -> None:
@@ -57,6 +60,7 @@ def compare(spec: WorkerSpec) -> None:
     task = Task(chosen, spec.floor_pct, min(calls), spec.cache, spec.shapes, Count(chosen).leg)
     run = quads.take(pair, task, ready.clock)
     doubts = (*crowd(spec.device, load, by), *check_sides(sides, poisoned))
+    counts = zip(LETTERS, launches_of(timers[: len(LETTERS)]), strict=True)
     found = Compared(
         run=msgspec.structs.replace(run, warm_up=warm, warnings=doubts, no_clock=ready.no_clock),
         machine=sides.machine,
@@ -64,6 +68,7 @@ def compare(spec: WorkerSpec) -> None:
         timer=timers[0].name,
         queueing=queueing,
         flush=flush_words(ready.flush_bytes),
+        launches={letter: count for letter, count in counts if count is not None},
     )
     (Path(spec.out_dir) / RESULT).write_bytes(msgspec.json.encode(found))
 

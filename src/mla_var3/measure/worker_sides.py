@@ -13,6 +13,7 @@ from mla_var3.measure.check import Expected, check_runnable, expect
 from mla_var3.measure.check_cost import matmul_rate, refuse_slow_cpu
 from mla_var3.measure.events import EventTimer
 from mla_var3.measure.inband import InBandClock
+from mla_var3.measure.kernel_count import count_kernels
 from mla_var3.measure.leg_clock import InBandLegs, cycles_on
 from mla_var3.measure.timing import Settings
 from mla_var3.measure.timing_cpu import CpuLoad, CpuTimer
@@ -152,6 +153,16 @@ def check_sides(sides: Sides, poisoned: list[tuple[tuple[str, Tensor], ...]]) ->
     if checksums(sides.prepared[0].inputs) != sides.checksums:
         raise KernelFailed("the inputs changed while the sides were timed: one writes into them")
     return tuple(doubts)
+
+
+def launches_of(timers: Sequence[EventTimer | CpuTimer]) -> tuple[int | None, ...]:
+    """Kernels in one call of each, after all timing; None where they are not counted."""
+    return tuple(
+        sum(count_kernels(timer.once).kernels.values()) or None
+        if isinstance(timer, EventTimer)
+        else None
+        for timer in timers
+    )
 
 
 def crowd(device: str, load: CpuLoad, by: Settings) -> tuple[str, ...]:

@@ -198,8 +198,11 @@ class _Run:
         shapes = list(self.comparison.shapes)
         shapes[at] = shape
         machine = self.comparison.machine or (seen.machine if seen else None)
+        a, b = self.comparison.a, self.comparison.b
+        if seen:
+            a, b = _counted(a, seen.launches.get("A")), _counted(b, seen.launches.get("B"))
         self.comparison = msgspec.structs.replace(
-            self.comparison, shapes=tuple(shapes), machine=machine
+            self.comparison, a=a, b=b, shapes=tuple(shapes), machine=machine
         )
 
     def _run_of(self, seen: Compared) -> QuadRun:
@@ -266,6 +269,11 @@ def _floors(facts: MachineFacts, chosen: dict[str, float], options: CompareOptio
 def _untimed(pair: Sequence[KernelPlan]) -> Shape:
     a, b = (Conditions(tool="event", params=plan.params()) for plan in pair)
     return Shape(a=a, b=b, failure="not timed: the run ended before")
+
+
+def _counted(side: Side, launches: int | None) -> Side:
+    """With the kernels of a call: those of the first shape that was counted."""
+    return msgspec.structs.replace(side, launches=side.launches or launches)
 
 
 def _worst(found: Sequence[Compared]) -> dict[str, float]:
