@@ -114,3 +114,14 @@ def test_a_negative_column_is_not_the_last_one() -> None:
     assert content != good
     with pytest.raises(NoUsableData):
         read(content)
+
+
+def test_a_clock_that_one_launch_does_not_tell_is_no_clock_of_the_whole() -> None:
+    profile = load_profile(ROOT / "examples/h200/annotation_flash_mla_v1_s1")
+    first, second = profile.stages
+    metrics = {key: found for key, found in second.metrics.items() if key != "sm_clock"}
+    less = msgspec.structs.replace(
+        profile, stages=(first, msgspec.structs.replace(second, metrics=metrics))
+    )
+    assert read(to_files(profile)["profile.json"]).kernels_clock_hz is not None
+    assert read(to_files(less)["profile.json"]).kernels_clock_hz is None
