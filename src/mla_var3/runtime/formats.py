@@ -62,6 +62,7 @@ FORMATS = {
     "spans": Format("core.timeline", "Timeline", "operations", "operation"),
     "comparison": Format("core.comparison", "Comparison", "shapes", "shape"),
     "comparison-verdict": Format("render.comparison_machine", "ComparisonDocument"),
+    "doctor": Format("core.doctor", "Findings", "checks", "check"),
     "history": Format("render.history_data", "HistoryDocument", "profiles", "profile"),
     "race": Format("core.race", "Race", "rounds", "round"),
     "race-standings": Format("render.race_screen", "RaceDocument", "standings", "contender"),
