@@ -116,3 +116,17 @@ def test_less_is_written_with_a_minus() -> None:
     assert against(profile(100, 1.5), "x", profile(95, 1.2)).notes == (
         "SM clock differs by −20.0 %",
     )
+
+
+def test_a_clock_that_was_read_in_another_way_is_told() -> None:
+    """An H200 ran at 1795 MHz by its own cycles while NVML told 1965."""
+    now = profile(100, 1.795)
+    assert now.end_to_end is not None
+    metrics = dict(now.end_to_end.metrics)
+    metrics["sm_clock"] = Metric(1.795e9, "Hz", "event", "clock64 over globaltimer, 1240 samples")
+    whole = msgspec.structs.replace(now.end_to_end, metrics=metrics)
+    found = against(profile(100, 1.965), "x", msgspec.structs.replace(now, end_to_end=whole))
+    assert found.notes == (
+        "SM clock differs by −8.7 %, read in another way "
+        "(nvidia-smi clocks.sm → clock64 over globaltimer)",
+    )

@@ -75,12 +75,22 @@ def notes_between(earlier: Profile, now: Profile) -> tuple[str, ...]:
     notes = _code_notes(earlier, now)
     clock = _clock_change(earlier.end_to_end, now.end_to_end)
     if clock is not None and abs(clock) > _CLOCK_TOLD_PCT:
-        notes.append(f"SM clock differs by {signed(clock)} %")
+        notes.append(_clock_note(earlier.end_to_end, now.end_to_end, clock))
     if _temperature(now) is not None and _temperature(earlier) is not None:
         apart = (_temperature(now) or 0.0) - (_temperature(earlier) or 0.0)
         if abs(apart) >= 10.0:
             notes.append(f"temperature differs by {apart:+.0f} °C".replace("-", "−"))
     return tuple(notes)
+
+
+def _clock_note(earlier: Stage | None, now: Stage | None, pct: float) -> str:
+    """A clock that is read in another way may differ for that reason alone."""
+    before, after = (
+        stage.metrics["sm_clock"].raw.partition(",")[0] for stage in (earlier, now) if stage
+    )
+    if before == after:
+        return f"SM clock differs by {signed(pct)} %"
+    return f"SM clock differs by {signed(pct)} %, read in another way ({before} → {after})"
 
 
 def _code_notes(earlier: Profile, now: Profile) -> list[str]:

@@ -120,8 +120,9 @@ def _against(earlier: Run, now: Run) -> AcrossRuns:
 def _profile(run: Run) -> Profile:
     """As much of the record as two runs are held against each other by."""
     by: Source = run.duration_by or "event"
+    origins = {"duration": run.duration_from, "sm_clock": run.sm_clock_from}
     metrics = {
-        key: Metric(value, unit, by, run.duration_from if key == "duration" else key)
+        key: Metric(value, unit, by, origins.get(key) or key)
         for field, (key, unit) in _FIGURES.items()
         if (value := getattr(run, field)) is not None
     }
