@@ -82,7 +82,16 @@ def test_the_contracts_between_layers_hold() -> None:
 
 
 def test_analyse_reads_no_world() -> None:
-    forbidden = ("open(", "print(", "os.environ", ".now(", "time.time", " Path(", "(Path(", "subprocess")
+    forbidden = (
+        "open(",
+        "print(",
+        "os.environ",
+        ".now(",
+        "time.time",
+        " Path(",
+        "(Path(",
+        "subprocess",
+    )
     for path in (ROOT / "src" / "mla_var3" / "analyse").glob("*.py"):
         text = path.read_text()
         assert not [word for word in forbidden if word in text], path.name

@@ -19,7 +19,7 @@ PROBE = 384
 def refuse_slow_cpu(plan: KernelPlan, rate: float | None = None, calls: int = 1) -> None:
     """Raise `MachineCannot`, with the estimate and a smaller problem, for a run over the limit.
 
-    `rate` is the CPU's float32 matmul rate in FLOP/s; None: measured. The plan is run `calls` times.
+    `rate` is the CPU's float32 matmul rate in FLOP/s; None: measured. It is run `calls` times.
     """
     limit = table("check")["cpu"]["limit_seconds"]
     seconds = estimate_cpu_seconds(plan, rate, calls)
